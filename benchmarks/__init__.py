@@ -1,0 +1,1 @@
+"""Latency and throughput suites, and the budgets they are held to."""

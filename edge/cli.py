@@ -1,0 +1,43 @@
+"""`emogaze`: the command line. Commands live in `edge/commands`, one file each."""
+
+from __future__ import annotations
+
+import platform
+from typing import Annotated
+
+import typer
+
+from edge import __version__, plugins
+from edge.commands.base import emit_json, new_app, run
+
+app = new_app("emogaze", "EmoGaze Edge: scores how what a person looks at fits the scene, and covers every other face.")
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --version: as JSON.")] = False,
+) -> None:
+    if version:
+        if json:
+            machine = {"python": platform.python_version(), "machine": platform.machine()}
+            emit_json("version", {}, {"emogaze": __version__, **machine})
+        else:
+            print(f"emogaze {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise typer.BadParameter("a command is missing; `emogaze --help` lists them")
+
+
+for _name in plugins.names("edge.commands"):
+    plugins.load("edge.commands", _name, setting="command").add(app)
+
+
+def main() -> None:
+    """Run `emogaze`."""
+    run(app, "emogaze")
+
+
+if __name__ == "__main__":
+    main()

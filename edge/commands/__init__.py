@@ -1,0 +1,1 @@
+"""The commands of `emogaze`, one file each; `add(app)` puts a command on the command line."""

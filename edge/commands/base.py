@@ -1,0 +1,71 @@
+"""What the commands share: JSON output with a stable envelope, and progress on long work."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from edge.errors import EmoGazeError
+
+if TYPE_CHECKING:
+    import typer
+
+T = TypeVar("T")
+
+
+def run(app: typer.Typer, name: str) -> None:
+    """Run a command line. What a user can mend ends in one line on stderr and exit code 1."""
+    try:
+        app(prog_name=name)
+    except EmoGazeError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.exit(141)
+
+
+def new_app(name: str, help_text: str) -> typer.Typer:
+    """Return an empty command line in the house's manner."""
+    import typer
+
+    return typer.Typer(
+        name=name,
+        help=help_text,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+
+
+def emit_json(schema: str, options: dict[str, Any], body: dict[str, Any], *, version: int = 1) -> None:
+    """Print one JSON object: `schema`, `version`, `options`, then `body`. NaN becomes null."""
+    document = {"schema": f"emogaze.{schema}", "version": version, "options": options, **body}
+    print(json.dumps(plain(document), ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON can hold it: numpy scalars unwrapped, tuples as lists, NaN and infinities as None."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def progress(items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
+    """Iterate over `items` with a progress bar on a terminal, and silently elsewhere."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, description=label, total=total, console=Console(stderr=True), transient=True)

@@ -1,0 +1,278 @@
+"""Every setting once: its default, its bounds, its unit (in the name) and one sentence.
+
+A configuration is a TOML file; sections are the structs below. An unknown key is an error, and so is a value out of
+bounds. `load` merges a preset, a file and `key=value` overrides, in that order, and checks the whole.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from edge.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def _number(description: str, *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
+    return msgspec.Meta(description=description, ge=ge, le=le)
+
+
+def _text(description: str) -> msgspec.Meta:
+    return msgspec.Meta(description=description)
+
+
+class Section(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Base of all sections: immutable, unknown keys refused."""
+
+
+class SceneConfig(Section, frozen=True):
+    """The camera that sees what the person looks at."""
+
+    source: Annotated[str, _text("clip, folder of pictures, camera index or path, rtsp://, http://, csi://0")] = ""
+    start_s: Annotated[float, _number("skip a clip's first seconds", ge=0)] = 0.0
+    end_s: Annotated[float, _number("stop a clip here; 0 = at its end", ge=0)] = 0.0
+    rate_hz: Annotated[float, _number("declared picture rate; a folder of pictures needs it", ge=0, le=1000)] = 0.0
+    silent_ms: Annotated[int, _number("a live camera that is silent for longer is stale", ge=1)] = 500
+    frozen_ms: Annotated[int, _number("identical pictures for longer are stale; 0 = never", ge=0)] = 2000
+
+
+class FaceCameraConfig(SceneConfig, frozen=True):
+    """The optional camera that sees the person. `source = "scene"`: one camera plays both roles."""
+
+
+class GazeConfig(Section, frozen=True):
+    """Where gaze comes from and in which frame and unit it is."""
+
+    source: Annotated[str, _text("CSV file, Neon recording folder, or lsl:NAME")] = ""
+    format: Annotated[str, _text("gaze source plug-in; empty = told by the source")] = ""
+    columns: Annotated[
+        dict[str, str], _text("a CSV's column names: t, x, y, valid, confidence, pupil_mm, openness")
+    ] = {}
+    time_unit: Annotated[Literal["", "s", "ms", "us", "ns"], _text("unit of a CSV's times")] = ""
+    units: Annotated[Literal["", "px", "norm", "deg", "vector"], _text("unit of x and y")] = ""
+    frame: Annotated[
+        Literal["", "scene_px", "scene_norm", "screen_px", "screen_norm", "direction"], _text("frame of x and y")
+    ] = ""
+    origin: Annotated[Literal["top-left", "bottom-left"], _text("where (0, 0) lies")] = "top-left"
+    geometry: Annotated[str, _text("TOML file with [camera] intrinsics or [screen] size and distance")] = ""
+    calibration: Annotated[str, _text("gaze_calibration.json to apply; empty = none")] = ""
+    offset_ms: Annotated[float, _number("added to gaze times to bring them onto the camera's")] = 0.0
+    silent_ms: Annotated[int, _number("gaze silent for longer is stale", ge=1)] = 200
+    wait_ms: Annotated[int, _number("a frame waits at most this long for its gaze", ge=0, le=1000)] = 50
+
+
+class FixationConfig(Section, frozen=True):
+    """Velocity-threshold fixations (METRICS 4)."""
+
+    velocity_deg_s: Annotated[float, _number("faster is a saccade", ge=1, le=1000)] = 30.0
+    window_ms: Annotated[float, _number("window of the velocity's least-squares slope", ge=1, le=500)] = 20.0
+    gap_ms: Annotated[float, _number("a loss up to this long is bridged", ge=0, le=1000)] = 75.0
+    merge: Annotated[bool, _text("join fixations that are close in time and place")] = True
+    merge_ms: Annotated[float, _number("join if apart in time by at most this", ge=0, le=1000)] = 75.0
+    merge_deg: Annotated[float, _number("and apart in place by at most this", ge=0, le=10)] = 0.5
+    min_ms: Annotated[float, _number("shorter fixations are discarded", ge=0, le=1000)] = 60.0
+
+
+class ModelsConfig(Section, frozen=True):
+    """Which artefacts, on which inference runtime."""
+
+    dir: Annotated[str, _text("folder of artefact folders; empty = EMOGAZE_MODELS, else ~/.cache/emogaze/models")] = ""
+    embedder: Annotated[str, _text("scene embedding artefact")] = "mobilenet_v2-fp32"
+    face_fast: Annotated[str, _text("face detector that runs on each frame")] = "blazeface_full_sparse-fp32"
+    face_recall: Annotated[str, _text("face detector that misses least; empty = none")] = "centerface-fp32"
+    emotion: Annotated[str, _text("emotion classifier; empty = none")] = "mini_xception-fp32"
+    backend: Annotated[str, _text("inference runtime; empty = the first that runs the artefact")] = ""
+    threads: Annotated[int, _number("intra-op threads of an inference runtime", ge=1, le=64)] = 1
+    strict: Annotated[bool, _text("fail instead of falling back from an accelerator")] = False
+
+
+class EnvironmentConfig(Section, frozen=True):
+    """The cached environment that what is looked at is compared with."""
+
+    cache: Annotated[str, _text("folder written by `emogaze env build`")] = ""
+
+
+class ScoreConfig(Section, frozen=True):
+    """The fixation-context consistency score (METRICS 1)."""
+
+    window: Annotated[str, _text("window around the fixation: auto, a share such as 25%, or 100px")] = "auto"
+    weights: Annotated[Literal["merged", "fixed", "doc-3.2", "doc-5.2"], _text("local against global weights")] = (
+        "merged"
+    )
+    embedding: Annotated[str, _text("raw, centred or pca:N")] = "centred"
+    window_s: Annotated[float, _number("fcc is the mean over this long", ge=0.1, le=3600)] = 10.0
+    deadline_ms: Annotated[int, _number("a score later than this is counted as a missed deadline", ge=1)] = 100
+
+
+class RedactConfig(Section, frozen=True):
+    """Which faces are covered in the pictures that leave, and how."""
+
+    mode: Annotated[Literal["outside-fixation", "all", "subject-only"], _text("which faces are covered")] = (
+        "outside-fixation"
+    )
+    cover: Annotated[Literal["blur", "mosaic", "solid"], _text("how a face is covered")] = "blur"
+    margin: Annotated[float, _number("cover reaches beyond the box by this share of its size", ge=0, le=2)] = 0.25
+    calibration_deg: Annotated[float, _number("a face this near the gaze may be the fixated one", ge=0, le=10)] = 1.0
+    fast_score: Annotated[float, _number("faces of the fast detector below this are dropped", ge=0, le=1)] = 0.4
+    recall_score: Annotated[float, _number("faces of the recall detector below this are dropped", ge=0, le=1)] = 0.3
+    recall_hz: Annotated[float, _number("recall detector passes per second; 0 = every frame", ge=0, le=120)] = 10.0
+    recall_size_px: Annotated[int, _number("long side that the recall detector sees on clips", ge=64, le=4096)] = 960
+    max_wait_ms: Annotated[int, _number("a picture waits at most this long for a recall pass", ge=0, le=5000)] = 500
+    hold_ms: Annotated[int, _number("a face that is lost stays covered this long", ge=0, le=10000)] = 500
+
+
+class SinksConfig(Section, frozen=True):
+    """What leaves the process, and where to. An empty path is off."""
+
+    allow_plaintext: Annotated[bool, _text("allow files that are not encrypted")] = False
+    events: Annotated[str, _text("event log, newline-delimited JSON")] = ""
+    video: Annotated[str, _text("redacted pictures as H.264 MP4")] = ""
+    report: Annotated[str, _text("folder for summary.json and the report's key frames")] = ""
+
+
+class Config(Section, frozen=True):
+    """One run of the runtime."""
+
+    preset: Annotated[str, _text("clinical, in-car, bench or empty")] = ""
+    scene: SceneConfig = SceneConfig()
+    face_camera: FaceCameraConfig = FaceCameraConfig()
+    gaze: GazeConfig = GazeConfig()
+    fixations: FixationConfig = FixationConfig()
+    models: ModelsConfig = ModelsConfig()
+    environment: EnvironmentConfig = EnvironmentConfig()
+    score: ScoreConfig = ScoreConfig()
+    redact: RedactConfig = RedactConfig()
+    sinks: SinksConfig = SinksConfig()
+
+
+def presets() -> list[str]:
+    """List the names of the presets that come with the package."""
+    folder = resources.files("edge") / "presets"
+    return sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml"))
+
+
+def load(path: Path | None = None, overrides: Iterable[str] = (), *, preset: str = "") -> Config:
+    """Read a configuration.
+
+    Parameters
+    ----------
+    path : Path, optional
+        TOML file; its paths are taken relative to the working directory.
+    overrides : iterable of str
+        ``section.key=value`` texts, each value in TOML (a bare word is taken as text). They win over the file.
+    preset : str
+        Name of a preset that lies beneath both; one named in the file or in `overrides` wins.
+
+    Raises
+    ------
+    ConfigError
+        A file that can't be read, an unknown key, a value of the wrong type or out of bounds.
+    """
+    given = parse_toml(path) if path else {}
+    for text in overrides:
+        _set(given, text)
+    name = str(given.get("preset", preset))
+    merged = _merge(_preset(name), given) if name else given
+    return from_dict(merged, thing=str(path) if path else "configuration")
+
+
+def parse_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file, or raise ConfigError with its name."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(str(path), "no such file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(str(path), f"can't be read as TOML: {error}") from error
+
+
+def from_dict(values: dict[str, Any], *, thing: str) -> Config:
+    """Check `values` and return the Config; `thing` names them in errors."""
+    try:
+        return msgspec.convert(values, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(thing, _explain(str(error))) from None
+
+
+def to_dict(config: Config) -> dict[str, Any]:
+    """Return all settings as plain values, as they are written into headers and reports."""
+    result: dict[str, Any] = msgspec.to_builtins(config)
+    return result
+
+
+def describe() -> list[tuple[str, Any, str, str]]:
+    """List (key, default, bounds, description) of every setting, in order."""
+    schema = msgspec.json.schema(Config)["$defs"]
+    rows = []
+    for field in msgspec.structs.fields(Config):
+        if isinstance(field.default, Section):
+            for key, spec in schema[type(field.default).__name__]["properties"].items():
+                rows.append((f"{field.name}.{key}", *_spec(spec)))
+        else:
+            rows.append((field.name, *_spec(schema["Config"]["properties"][field.name])))
+    return rows
+
+
+def _spec(spec: dict[str, Any]) -> tuple[Any, str, str]:
+    if "enum" in spec:
+        bounds = " | ".join(repr(v) for v in spec["enum"])
+    else:
+        bounds = " ".join(
+            f"{sign} {spec[key]:g}" for key, sign in (("minimum", ">="), ("maximum", "<=")) if key in spec
+        )
+    return spec.get("default"), bounds, spec.get("description", "")
+
+
+def _preset(name: str) -> dict[str, Any]:
+    if name not in presets():
+        raise ConfigError("preset", f"there is no {name!r}", expected="one of " + ", ".join(presets()))
+    text = (resources.files("edge") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
+    return {**tomllib.loads(text), "preset": name}
+
+
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
+
+
+def _set(values: dict[str, Any], text: str) -> None:
+    key, sign, raw = text.partition("=")
+    if not sign or not re.fullmatch(r"[a-z_0-9]+(\.[a-z_0-9]+)*", key.strip()):
+        raise ConfigError(f"--set {text}", "can't be read", expected="section.key=value")
+    try:
+        value = tomllib.loads(f"v = {raw}")["v"]
+    except tomllib.TOMLDecodeError:
+        value = raw
+    *sections, last = key.strip().split(".")
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {text}", f"{section} is a value, not a section")
+        values = inner
+    values[last] = value
+
+
+def _explain(message: str) -> str:
+    unknown = re.match(r"Object contains unknown field `(.+?)`(?: - at `\$\.?(.*)`)?", message)
+    if not unknown:
+        return message.replace("`$.", "`")
+    name, section = unknown.group(1), unknown.group(2) or ""
+    full = f"{section}.{name}" if section else name
+    known = [key for key, *_ in describe()] + [field.name for field in msgspec.structs.fields(Config)]
+    close = difflib.get_close_matches(full, known, n=1) or [k for k in known if k.rpartition(".")[2] == name][:1]
+    hint = f"; did you mean {close[0]}?" if close else "; `emogaze config show` lists all"
+    return f"unknown setting {full!r}{hint}"

@@ -1,0 +1,50 @@
+"""Writing files so that what looks whole is whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from edge.errors import SinkError
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Give a path beside `path` to write to; on success it is synced and takes the name, on an error it is removed.
+
+    Raises
+    ------
+    SinkError
+        If the folder can't be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.touch()
+    except OSError as error:
+        raise SinkError(str(path), f"can't be written: {error.strerror}", fix="choose a writable folder") from error
+    try:
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Write `content` to `path` in one step: the old file or the new one, never half of it."""
+    with atomic_path(path) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file as 64 hex digits."""
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

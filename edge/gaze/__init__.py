@@ -1,0 +1,1 @@
+"""Gaze: sources (one file each), mapping onto the scene, fixations."""

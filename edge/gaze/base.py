@@ -1,0 +1,57 @@
+"""The contract of a gaze source.
+
+A plug-in module in this folder defines ``open_source(gaze: GazeConfig) -> GazeSource`` and
+``matches(source: str) -> bool`` (does this source text belong to me?). A source declares its frame and unit;
+`edge.gaze.mapping` turns its samples into scene pixels and degrees.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+from edge.records import RawGaze
+
+GazeFrame = Literal["scene_px", "scene_norm", "screen_px", "screen_norm", "direction"]
+GazeUnits = Literal["px", "norm", "deg", "vector"]
+
+
+@dataclass(frozen=True, slots=True)
+class GazeInfo:
+    """What a gaze source declares. `hz_declared` is 0 where it declares none; `simulated` rides into every output."""
+
+    source: str
+    frame: GazeFrame
+    units: GazeUnits
+    origin: Literal["top-left", "bottom-left"]
+    live: bool
+    hz_declared: float = 0.0
+    simulated: bool = False
+    device: str = ""
+    note: str = ""
+
+
+class GazeSource(ABC):
+    """Gaze samples in order of time. Use as a context manager."""
+
+    info: GazeInfo
+
+    @abstractmethod
+    def read_until(self, t_ns: int) -> list[RawGaze]:
+        """Return the samples not yet given whose time is at most `t_ns` (a live source: all that have arrived)."""
+
+    @property
+    @abstractmethod
+    def ended(self) -> bool:
+        """Whether no sample will come any more."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free the source. May be called twice."""
+
+    def __enter__(self) -> GazeSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

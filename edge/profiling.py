@@ -1,0 +1,46 @@
+"""Timers and statistics of durations, used by the runtime, `profile`, `tune` and the benchmarks alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+
+def summarise_ms(samples_ns: list[int]) -> dict[str, float]:
+    """Return n, p50, p90, p99 and max in milliseconds of durations in nanoseconds (nan where there are none)."""
+    if not samples_ns:
+        return {"n": 0, "p50": float("nan"), "p90": float("nan"), "p99": float("nan"), "max": float("nan")}
+    ms = np.asarray(samples_ns, dtype=np.float64) / 1e6
+    p50, p90, p99 = np.percentile(ms, [50, 90, 99])
+    return {"n": len(samples_ns), "p50": float(p50), "p90": float(p90), "p99": float(p99), "max": float(ms.max())}
+
+
+class StageTimer:
+    """Collect durations per stage. Keeps the newest `capacity` samples of each, so that memory is bounded."""
+
+    def __init__(self, capacity: int = 20_000) -> None:
+        self._capacity = capacity
+        self._samples: dict[str, list[int]] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            self.add(name, time.perf_counter_ns() - start)
+
+    def add(self, name: str, duration_ns: int) -> None:
+        samples = self._samples.setdefault(name, [])
+        samples.append(duration_ns)
+        if len(samples) >= 2 * self._capacity:
+            del samples[: self._capacity]
+
+    def samples_ns(self, name: str) -> list[int]:
+        return self._samples.get(name, [])[-self._capacity :]
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        return {name: summarise_ms(self.samples_ns(name)) for name in self._samples}

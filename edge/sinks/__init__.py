@@ -1,0 +1,1 @@
+"""Outputs. One file each; a sink takes events and redacted pictures, nothing else."""

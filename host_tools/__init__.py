@@ -1,0 +1,1 @@
+"""Offline tools on the runtime's own scoring code: reruns, reports, benchmarks."""

@@ -1,0 +1,1 @@
+"""The zoo: weight fetchers, converters, definitions, verification."""
