@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 #: From the bottom up. A module may import what stands in its own row or in a row before it.
 LAYERS = [
-    ["records", "errors", "clock", "files", "__init__"],
+    ["records", "errors", "clock", "files", "labels", "__init__"],
     ["config", "manifest", "plugins", "profiling", "preprocess"],
     ["capture", "gaze", "backends"],
     [
