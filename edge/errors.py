@@ -18,6 +18,9 @@ TypeError; these classes are for what a user can mend.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 
 class EmoGazeError(Exception):
     """Base of all errors that a user can mend.
@@ -40,6 +43,10 @@ class EmoGazeError(Exception):
             f"; {label}{text}" for label, text in (("expected ", expected), ("got ", got), ("", fix)) if text
         )
         super().__init__(f"{thing}: {problem}{detail}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception's own pickling knows no keyword arguments, and a worker process must be able to hand it over.
+        return partial(type(self), expected=self.expected, got=self.got, fix=self.fix), (self.thing, self.problem)
 
 
 class ConfigError(EmoGazeError):
