@@ -138,7 +138,7 @@ class SinksConfig(Section, frozen=True):
     allow_plaintext: Annotated[bool, _text("allow files that are not encrypted")] = False
     events: Annotated[str, _text("event log, newline-delimited JSON")] = ""
     video: Annotated[str, _text("redacted pictures as H.264 MP4")] = ""
-    report: Annotated[str, _text("folder for summary.json and the report's key frames")] = ""
+    summary: Annotated[str, _text("what the run did, as JSON")] = ""
 
 
 class Config(Section, frozen=True):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from edge.errors import SinkError
 
@@ -39,6 +42,24 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     """Write `content` to `path` in one step: the old file or the new one, never half of it."""
     with atomic_path(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON can hold it: numpy scalars unwrapped, tuples as lists, NaN and infinities as None."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` to `path` as indented JSON, in one step."""
+    write_atomic(path, json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def sha256_file(path: Path) -> str:

@@ -17,10 +17,10 @@ LAYERS = [
     ["config", "manifest", "plugins", "profiling", "preprocess"],
     ["capture", "gaze", "backends"],
     [
-        *("faces", "emotion", "features", "environment", "fcc", "attention"),
+        *("events", "faces", "emotion", "features", "environment", "fcc", "attention"),
         *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
     ],
-    ["pipeline"],
+    ["pipeline", "stages"],
     ["app"],
     ["commands", "cli"],
 ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edge.errors import EmoGazeError
+from edge.files import plain
 
 if TYPE_CHECKING:
     import typer
@@ -45,19 +45,6 @@ def emit_json(schema: str, options: dict[str, Any], body: dict[str, Any], *, ver
     """Print one JSON object: `schema`, `version`, `options`, then `body`. NaN becomes null."""
     document = {"schema": f"emogaze.{schema}", "version": version, "options": options, **body}
     print(json.dumps(plain(document), ensure_ascii=False, allow_nan=False))
-
-
-def plain(value: Any) -> Any:
-    """Return `value` as JSON can hold it: numpy scalars unwrapped, tuples as lists, NaN and infinities as None."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def progress(items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
