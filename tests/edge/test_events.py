@@ -13,7 +13,8 @@ from edge.records import NAN, Event, Features, RawGaze
 
 def test_features_keep_their_bits() -> None:
     rng = np.random.default_rng(0)
-    features = Features(3, 99, rng.normal(size=7).astype(np.float32), rng.normal(size=5).astype(np.float32), "m", "fp32")
+    local, scene = rng.normal(size=7).astype(np.float32), rng.normal(size=5).astype(np.float32)
+    features = Features(3, 99, local, scene, "m", "fp32")
     back = events.features_from_plain(3, 99, events.features_to_plain(features))
     assert back is not None
     assert back.local.tobytes() == features.local.tobytes()
