@@ -1,0 +1,292 @@
+"""Raters' votes as arrays, pictures x raters: read from a matrix of one dimension, or from votes one a line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from edge.errors import DataError
+from host_tools.memo.classes import find_class
+from host_tools.memo.remarks import Remarks
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Key = str | int  #: an identifier as the file gives it; a matrix without a header numbers its rows and columns from 0
+
+#: What a column may be called in a file, by what it holds.
+COLUMN_NAMES = {
+    "image": ("image", "picture", "stimulus", "image_id", "img", "file", "filename", "image_name", "name", "id"),
+    "rater": ("rater", "observer", "annotator", "participant", "subject", "rater_id", "user", "worker"),
+    "category": ("category", "emotion", "type", "emotion_type", "class", "label"),
+    "degree": ("degree", "intensity", "emotion_degree", "emotional_degree"),
+    "quality": ("quality", "quality_score"),
+    "score": ("score", "rating", "value", "vote"),
+    "prompt": ("prompt_emotion", "prompt_class", "prompt"),
+}
+DIMENSIONS = ("degree", "quality", "score")
+SCALE = (0.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """All votes of one study.
+
+    Attributes
+    ----------
+    images, raters : list
+        Identifiers, in the order in which the file names them.
+    scores : dict
+        Dimension -> float64 (images, raters); nan where there is no score.
+    votes : int64 (images, raters) or None
+        Index into `labels`, -1 where there is no vote.
+    prompts : int64 (images,) or None
+        Class that the picture was made for, -1 where it isn't known.
+    """
+
+    images: list[Key]
+    raters: list[Key]
+    scores: dict[str, Floats]
+    labels: list[str] = field(default_factory=list)
+    votes: Ints | None = None
+    prompts: Ints | None = None
+    remarks: Remarks = field(default_factory=Remarks)
+
+    def without(self, raters: Sequence[Key]) -> Ratings:
+        """Return the ratings less those of `raters`."""
+        keep = [i for i, rater in enumerate(self.raters) if rater not in raters]
+        return Ratings(
+            self.images,
+            [self.raters[i] for i in keep],
+            {name: values[:, keep] for name, values in self.scores.items()},
+            self.labels,
+            None if self.votes is None else self.votes[:, keep],
+            self.prompts,
+            self.remarks,
+        )
+
+
+@dataclass(frozen=True)
+class VoteTable:
+    """Votes one a line: who gave what to which picture. `columns` maps ``category`` and dimensions to their texts."""
+
+    images: Sequence[Key]
+    raters: Sequence[Key]
+    columns: Mapping[str, Sequence[str]]
+
+
+def read_ratings(
+    path: Path, *, columns: Mapping[str, str] | None = None, scale: tuple[float, float] | None = None
+) -> Ratings:
+    """Read a file of votes, wide or long.
+
+    A long file has a header with a picture and a rater column and at least one of category, degree, quality or score.
+    Any other file is a matrix of one dimension, a row per picture and a column per rater, with or without a header.
+
+    Parameters
+    ----------
+    path : Path
+        CSV; comma, semicolon or tab; a byte-order mark is taken off.
+    columns : mapping, optional
+        What a column holds -> its name in the file, for names that aren't in `COLUMN_NAMES`.
+    scale : (float, float), optional
+        Lowest and highest score allowed; scores outside are left out and counted. Default: 0 to 5 in a long file,
+        unchecked in a matrix.
+
+    Raises
+    ------
+    DataError
+        If the file can't be read, holds no scores, or has a mapped column missing.
+    """
+    rows = read_rows(path)
+    where = find_columns(rows[0], columns or {}, thing=str(path))
+    if "image" in where and "rater" in where:
+        return _read_long(rows[1:], where, scale or SCALE, thing=str(path))
+    if columns:
+        raise DataError(str(path), "no picture and rater column", expected="image=... and rater=...", got=str(rows[0]))
+    return _read_matrix(rows, scale, thing=str(path))
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    """Read a CSV separated by what is most frequent in its first line: comma, semicolon or tab. Blank lines go."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(str(path), f"can't be read: {error}", fix="give a CSV file in UTF-8") from error
+    first = text.partition("\n")[0]
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=max(",;\t", key=first.count)) if any(row)]
+    if not rows:
+        raise DataError(str(path), "is empty", expected="votes, one a line, or a matrix")
+    return rows
+
+
+def find_columns(header: Sequence[str], mapping: Mapping[str, str], *, thing: str) -> dict[str, int]:
+    """Return what each column holds -> its index, by `mapping` first and by `COLUMN_NAMES` else."""
+    names = [cell.strip().lower() for cell in header]
+    found = {}
+    for role, known in COLUMN_NAMES.items():
+        if role in mapping:
+            if mapping[role].lower() not in names:
+                raise DataError(thing, f"no column {mapping[role]!r} for {role}", got=", ".join(header))
+            found[role] = names.index(mapping[role].lower())
+        else:
+            match = next((names.index(name) for name in known if name in names), None)
+            if match is not None:
+                found[role] = match
+    return found
+
+
+def assemble(
+    tables: Sequence[VoteTable], *, scale: tuple[float, float] = SCALE, prompts: Mapping[Key, str] | None = None
+) -> Ratings:
+    """Put tables of votes together into arrays over the union of their pictures and raters.
+
+    Parameters
+    ----------
+    tables : sequence of VoteTable
+        Each dimension stands in one of them.
+    prompts : mapping, optional
+        Picture -> class that it was made for.
+    """
+    images, raters, remarks, labels = _Index(), _Index(), Remarks(), _Labels()
+    places = [(images.encode(table.images), raters.encode(table.raters)) for table in tables]
+    shape = (len(images.codes), len(raters.codes))
+    scores: dict[str, Floats] = {}
+    votes: Ints | None = None
+    for table, (row, col) in zip(tables, places, strict=True):
+        repeated = len(row) - np.count_nonzero(np.bincount(row * shape[1] + col))
+        remarks.add(f"duplicate votes of {' and '.join(table.columns)}; the last one counts", repeated)
+        for name, values in table.columns.items():
+            if name == "category":
+                votes = np.full(shape, -1, np.int64)
+                votes[row, col] = labels.encode(values, remarks)
+            else:
+                scores[name] = np.full(shape, np.nan)
+                scores[name][row, col] = _numbers(values, name, scale, remarks)
+    wanted = None
+    if prompts is not None:
+        wanted = labels.encode([prompts.get(image, "") for image in images.codes], remarks, what="prompt classes")
+    return Ratings(list(images.codes), list(raters.codes), scores, labels.names, votes, wanted, remarks)
+
+
+class _Index:
+    """Numbers names in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.codes: dict[Key, int] = {}
+
+    def encode(self, names: Sequence[Key]) -> Ints:
+        codes = self.codes
+        return np.fromiter((codes.setdefault(name, len(codes)) for name in names), np.int64, len(names))
+
+
+class _Labels:
+    """Class names in the order in which they are met, each spelt as the file first spells it."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._code: dict[str, int] = {"": -1}
+        self._by_class: dict[str, int] = {}
+
+    def encode(self, values: Sequence[str], remarks: Remarks, *, what: str = "category votes") -> Ints:
+        """Return the code of each value. If any value is a MEMO class, those that are none are left out and counted."""
+        texts = [value.strip() for value in values]
+        distinct = dict.fromkeys(text for text in texts if text not in self._code)
+        known = {text: find_class(text) for text in distinct}
+        strict = bool(self._by_class) or any(known.values())
+        for text, name in known.items():
+            self._code[text] = -1 if strict and not name else self._add(text, name or text)
+        unknown = [text for text in texts if self._code[text] < 0 and text]
+        remarks.add(f"{what} with an unknown emotion code, left out", len(unknown), next(iter(unknown), ""))
+        return np.fromiter((self._code[text] for text in texts), np.int64, len(texts))
+
+    def _add(self, text: str, name: str) -> int:
+        if name not in self._by_class:
+            self._by_class[name] = len(self.names)
+            self.names.append(text)
+        return self._by_class[name]
+
+
+def _numbers(values: Sequence[str], name: str, scale: tuple[float, float] | None, remarks: Remarks) -> Floats:
+    """Parse scores; what isn't a number or lies outside the scale becomes nan and is counted."""
+    texts = [value.strip() or "nan" for value in values]
+    try:
+        numbers = np.array(texts).astype(np.float64)
+    except ValueError:
+        numbers = np.array([_number(text) for text in texts])
+        bad = [text for text, number in zip(texts, numbers, strict=True) if np.isnan(number) and text.lower() != "nan"]
+        remarks.add(f"{name} scores that are no number, left out", len(bad), next(iter(bad), ""))
+    if scale:
+        outside = (numbers < scale[0]) | (numbers > scale[1])
+        remarks.add(
+            f"{name} scores outside {scale[0]:g} to {scale[1]:g}, left out",
+            int(outside.sum()),
+            "".join(f"{v:g}" for v in numbers[outside][:1]),
+        )
+        numbers[outside] = np.nan
+    return numbers
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _read_long(rows: list[list[str]], where: dict[str, int], scale: tuple[float, float], *, thing: str) -> Ratings:
+    held = [role for role in ("category", *DIMENSIONS) if role in where]
+    if not held:
+        raise DataError(thing, "no column of votes", expected="category, degree, quality or score")
+    width = max(where.values()) + 1
+    whole = [row for row in rows if len(row) >= width]
+    if not whole:
+        raise DataError(thing, "has a header and no votes")
+    images, raters = [[row[where[role]] for row in whole] for role in ("image", "rater")]
+    prompts: dict[Key, str] | None = None
+    if "prompt" in where:
+        prompts = {row[where["image"]]: row[where["prompt"]] for row in whole}
+    table = VoteTable(images, raters, {role: [row[where[role]] for row in whole] for role in held})
+    ratings = assemble([table], scale=scale, prompts=prompts)
+    ratings.remarks.add("lines shorter than the header, left out", len(rows) - len(whole))
+    return ratings
+
+
+def _read_matrix(rows: list[list[str]], scale: tuple[float, float] | None, *, thing: str) -> Ratings:
+    header, body = (rows[0], rows[1:]) if _is_header(rows[0]) else (None, rows)
+    if not body:
+        raise DataError(thing, "has a header and no scores")
+    named = header is not None or any(not _is_score(row[0]) for row in body)
+    first = 1 if named else 0
+    width = max(len(row) for row in rows)
+    images: list[Key] = [row[0].strip() for row in body] if named else list(range(len(body)))
+    raters: list[Key] = [c.strip() for c in header[1:]] if header else list(range(width - first))
+    if any(len(row) != width for row in rows):
+        lengths = sorted({len(row) for row in rows})
+        raise DataError(thing, "is no matrix: its lines differ in length", got=f"{lengths} cells")
+    if repeated := [x for x in (images, raters) if len(set(x)) < len(x)]:
+        name = next(x for x in repeated[0] if repeated[0].count(x) > 1)
+        raise DataError(thing, f"{name!r} occurs twice", expected="each picture and each rater once in a matrix")
+    remarks = Remarks()
+    flat = _numbers([cell for row in body for cell in row[first:]], "matrix", scale, remarks)
+    grid = flat.reshape(len(body), width - first)
+    if not np.isfinite(grid).any():
+        raise DataError(thing, "holds no score", expected="a matrix of pictures x raters, or long votes with a header")
+    return Ratings(images, raters, {"score": grid}, remarks=remarks)
+
+
+def _is_score(cell: str) -> bool:
+    return not cell.strip() or cell.strip().lower() == "nan" or not math.isnan(_number(cell))
+
+
+def _is_header(row: list[str]) -> bool:
+    """A first line is a header if it names raters by words, or its first cell names the pictures' column."""
+    corner, rest = row[0].strip().lower(), [cell.strip() for cell in row[1:]]
+    distinct = len(rest) > 1 and len(set(rest)) == len(rest) and all(rest)
+    return corner in COLUMN_NAMES["image"] or not all(map(_is_score, rest)) or (not corner and distinct)
