@@ -37,7 +37,7 @@ def add(app: typer.Typer) -> None:
     app.command("mos")(mos)
 
 
-def mos(
+def mos(  # noqa: PLR0913, PLR0917 (one parameter per option)
     ratings: Annotated[Path, typer.Argument(help="CSV: a matrix pictures x raters, or long votes with a header.")],
     screen_on: Annotated[ScreenOn, typer.Option(help="Screen standardised scores, or raw ones (BT.500).")] = ScreenOn.z,
     std: Annotated[Std, typer.Option(help="Standard deviation used in screening.")] = Std.population,
@@ -45,6 +45,7 @@ def mos(
     ties: Annotated[Ties, typer.Option(help="Who wins a tied vote.")] = Ties.prompt,
     columns: Annotated[str, typer.Option(help="Column names: image=...,rater=...,category=...,degree=...")] = "",
     scale: Annotated[str, typer.Option(help="LOW:HIGH; scores outside are left out and counted.")] = "",
+    labels: Annotated[str, typer.Option(help="Label set of the categories, or any; default memo6 if it fits.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Screen the raters, average their scores, name each picture's class, and say how far the raters agree."""
@@ -52,7 +53,7 @@ def mos(
     from host_tools.memo.mos import Options
     from host_tools.memo.ratings import read_ratings
 
-    votes = read_ratings(ratings, columns=_pairs(columns), scale=_scale(scale))
+    votes = read_ratings(ratings, columns=_pairs(columns), scale=_scale(scale), labels=labels)
     options = Options(screen_on=screen_on.value, std=std.value, rescale=rescale.value)
     body = scores.summarise(votes, options, ties=ties.value)
     for line in (*votes.remarks.lines(), *body["notes"]):

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from host_tools.memo.agreement import fleiss_kappa, krippendorff_interval, krippendorff_nominal, vote_counts
 from host_tools.memo.ratings import Key, Ratings
+from host_tools.metrics.agreement import fleiss_kappa, krippendorff_interval, krippendorff_nominal, vote_counts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

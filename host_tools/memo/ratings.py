@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.errors import DataError
-from host_tools.memo.classes import find_class
+from host_tools.labels import SETS, canonical, choose
 from host_tools.memo.remarks import Remarks
+from host_tools.tables import DELIMITERS, Table, read_table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -82,7 +83,11 @@ class VoteTable:
 
 
 def read_ratings(
-    path: Path, *, columns: Mapping[str, str] | None = None, scale: tuple[float, float] | None = None
+    path: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    labels: str = "",
 ) -> Ratings:
     """Read a file of votes, wide or long.
 
@@ -98,52 +103,39 @@ def read_ratings(
     scale : (float, float), optional
         Lowest and highest score allowed; scores outside are left out and counted. Default: 0 to 5 in a long file,
         unchecked in a matrix.
+    labels : str
+        Label set of the categories, as in `assemble`.
 
     Raises
     ------
     DataError
         If the file can't be read, holds no scores, or has a mapped column missing.
     """
-    rows = read_rows(path)
-    where = find_columns(rows[0], columns or {}, thing=str(path))
-    if "image" in where and "rater" in where:
-        return _read_long(rows[1:], where, scale or SCALE, thing=str(path))
+    if path.suffix == ".parquet" or {"image", "rater"} <= set(find_columns(_first_row(path), columns or {})):
+        return _read_long(read_table(path), columns or {}, scale or SCALE, labels)
     if columns:
-        raise DataError(str(path), "no picture and rater column", expected="image=... and rater=...", got=str(rows[0]))
-    return _read_matrix(rows, scale, thing=str(path))
+        raise DataError(str(path), "has no such picture and rater column", got=", ".join(_first_row(path)))
+    return _read_matrix(_rows(path), scale, thing=str(path))
 
 
-def read_rows(path: Path) -> list[list[str]]:
-    """Read a CSV separated by what is most frequent in its first line: comma, semicolon or tab. Blank lines go."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(str(path), f"can't be read: {error}", fix="give a CSV file in UTF-8") from error
-    first = text.partition("\n")[0]
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=max(",;\t", key=first.count)) if any(row)]
-    if not rows:
-        raise DataError(str(path), "is empty", expected="votes, one a line, or a matrix")
-    return rows
-
-
-def find_columns(header: Sequence[str], mapping: Mapping[str, str], *, thing: str) -> dict[str, int]:
-    """Return what each column holds -> its index, by `mapping` first and by `COLUMN_NAMES` else."""
-    names = [cell.strip().lower() for cell in header]
+def find_columns(header: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
+    """Return what each column holds -> its name in the file, by `mapping` first and by `COLUMN_NAMES` else."""
+    by_lower = {name.strip().lower(): name.strip() for name in reversed(header)}
     found = {}
     for role, known in COLUMN_NAMES.items():
-        if role in mapping:
-            if mapping[role].lower() not in names:
-                raise DataError(thing, f"no column {mapping[role]!r} for {role}", got=", ".join(header))
-            found[role] = names.index(mapping[role].lower())
-        else:
-            match = next((names.index(name) for name in known if name in names), None)
-            if match is not None:
-                found[role] = match
+        wanted = (mapping[role].lower(),) if role in mapping else known
+        match = next((by_lower[name] for name in wanted if name in by_lower), None)
+        if match is not None:
+            found[role] = match
     return found
 
 
 def assemble(
-    tables: Sequence[VoteTable], *, scale: tuple[float, float] = SCALE, prompts: Mapping[Key, str] | None = None
+    tables: Sequence[VoteTable],
+    *,
+    scale: tuple[float, float] = SCALE,
+    labels: str = "",
+    prompts: Mapping[Key, str] | None = None,
 ) -> Ratings:
     """Put tables of votes together into arrays over the union of their pictures and raters.
 
@@ -151,10 +143,14 @@ def assemble(
     ----------
     tables : sequence of VoteTable
         Each dimension stands in one of them.
+    scale : (float, float)
+        Lowest and highest score allowed; scores outside are left out and counted.
+    labels : str
+        Label set of the categories (see `host_tools.labels`), or ``any``; default ``memo6`` if it holds any vote.
     prompts : mapping, optional
         Picture -> class that it was made for.
     """
-    images, raters, remarks, labels = _Index(), _Index(), Remarks(), _Labels()
+    images, raters, remarks, classes = _Index(), _Index(), Remarks(), _Labels(labels)
     places = [(images.encode(table.images), raters.encode(table.raters)) for table in tables]
     shape = (len(images.codes), len(raters.codes))
     scores: dict[str, Floats] = {}
@@ -165,14 +161,14 @@ def assemble(
         for name, values in table.columns.items():
             if name == "category":
                 votes = np.full(shape, -1, np.int64)
-                votes[row, col] = labels.encode(values, remarks)
+                votes[row, col] = classes.encode(values, remarks)
             else:
                 scores[name] = np.full(shape, np.nan)
                 scores[name][row, col] = _numbers(values, name, scale, remarks)
     wanted = None
     if prompts is not None:
-        wanted = labels.encode([prompts.get(image, "") for image in images.codes], remarks, what="prompt classes")
-    return Ratings(list(images.codes), list(raters.codes), scores, labels.names, votes, wanted, remarks)
+        wanted = classes.encode([prompts.get(image, "") for image in images.codes], remarks, what="prompt classes")
+    return Ratings(list(images.codes), list(raters.codes), scores, classes.names, votes, wanted, remarks)
 
 
 class _Index:
@@ -189,22 +185,30 @@ class _Index:
 class _Labels:
     """Class names in the order in which they are met, each spelt as the file first spells it."""
 
-    def __init__(self) -> None:
+    def __init__(self, option: str) -> None:
         self.names: list[str] = []
+        self._option = option
+        self._allowed: frozenset[str] | None = None
         self._code: dict[str, int] = {"": -1}
         self._by_class: dict[str, int] = {}
 
     def encode(self, values: Sequence[str], remarks: Remarks, *, what: str = "category votes") -> Ints:
-        """Return the code of each value. If any value is a MEMO class, those that are none are left out and counted."""
+        """Return the code of each value; those outside the label set are left out and counted."""
         texts = [value.strip() for value in values]
-        distinct = dict.fromkeys(text for text in texts if text not in self._code)
-        known = {text: find_class(text) for text in distinct}
-        strict = bool(self._by_class) or any(known.values())
-        for text, name in known.items():
-            self._code[text] = -1 if strict and not name else self._add(text, name or text)
+        known = {text: canonical(text) for text in dict.fromkeys(texts) if text not in self._code}
+        if self._allowed is None:
+            self._allowed = self._choose(set(known.values()))
+        for text, label in known.items():
+            self._code[text] = self._add(text, label) if not self._allowed or label in self._allowed else -1
         unknown = [text for text in texts if self._code[text] < 0 and text]
         remarks.add(f"{what} with an unknown emotion code, left out", len(unknown), next(iter(unknown), ""))
         return np.fromiter((self._code[text] for text in texts), np.int64, len(texts))
+
+    def _choose(self, found: set[str]) -> frozenset[str]:
+        """Return the labels that count; none means that all do."""
+        if not self._option:
+            return frozenset(SETS["memo6"]) if found & set(SETS["memo6"]) else frozenset()
+        return frozenset() if self._option == "any" else frozenset(choose(self._option, ()).labels)
 
     def _add(self, text: str, name: str) -> int:
         if name not in self._by_class:
@@ -240,22 +244,50 @@ def _number(text: str) -> float:
         return float("nan")
 
 
-def _read_long(rows: list[list[str]], where: dict[str, int], scale: tuple[float, float], *, thing: str) -> Ratings:
+def _read_long(table: Table, mapping: Mapping[str, str], scale: tuple[float, float], labels: str) -> Ratings:
+    for role, name in mapping.items():
+        if role not in COLUMN_NAMES:
+            raise DataError("--columns", f"there is no {role!r}", expected="one of " + ", ".join(COLUMN_NAMES))
+        if name.lower() not in (column.lower() for column in table.columns):
+            raise DataError(table.path, f"has no column {name!r} for {role}", got=", ".join(table.columns))
+    where = find_columns(list(table.columns), mapping)
     held = [role for role in ("category", *DIMENSIONS) if role in where]
-    if not held:
-        raise DataError(thing, "no column of votes", expected="category, degree, quality or score")
-    width = max(where.values()) + 1
-    whole = [row for row in rows if len(row) >= width]
-    if not whole:
-        raise DataError(thing, "has a header and no votes")
-    images, raters = [[row[where[role]] for row in whole] for role in ("image", "rater")]
+    if not held or not len(table):
+        raise DataError(table.path, "holds no votes", expected="a column of category, degree, quality or score")
+    images, raters = table.text(where["image"]), table.text(where["rater"])
     prompts: dict[Key, str] | None = None
     if "prompt" in where:
-        prompts = {row[where["image"]]: row[where["prompt"]] for row in whole}
-    table = VoteTable(images, raters, {role: [row[where[role]] for row in whole] for role in held})
-    ratings = assemble([table], scale=scale, prompts=prompts)
-    ratings.remarks.add("lines shorter than the header, left out", len(rows) - len(whole))
-    return ratings
+        prompts = dict(zip(images, table.text(where["prompt"]), strict=True))
+    votes = VoteTable(images, raters, {role: votes_of(table, where[role]) for role in held})
+    return assemble([votes], scale=scale, labels=labels, prompts=prompts)
+
+
+def votes_of(table: Table, name: str) -> list[str]:
+    """Return a column's texts, with a decimal comma read as a point where the file uses it."""
+    texts = table.text(name)
+    return [text.replace(",", ".") for text in texts] if table.decimal_comma else texts
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """Read a CSV without a header's rules; blank lines go."""
+    text = _read_text(path)
+    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row)]
+    if not rows:
+        raise DataError(str(path), "is empty", expected="votes, one a line, or a matrix")
+    return rows
+
+
+def _first_row(path: Path) -> list[str]:
+    first = _read_text(path).partition("\n")[0]
+    return first.split(max(DELIMITERS, key=first.count))
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(str(path), f"can't be read: {error}", fix="give a CSV file in UTF-8, or Parquet") from error
 
 
 def _read_matrix(rows: list[list[str]], scale: tuple[float, float] | None, *, thing: str) -> Ratings:

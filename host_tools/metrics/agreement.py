@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
 
 def cohen_kappa(one: Sequence[str], other: Sequence[str]) -> float:
     """Return Cohen's kappa of two raters who labelled the same n items.
@@ -45,3 +48,54 @@ def fleiss_kappa(counts: npt.ArrayLike) -> float:
     within = (np.sum(table**2, axis=1) - raters) / (raters * (raters - 1))
     chance = float(np.sum((table.sum(axis=0) / table.sum()) ** 2))
     return (float(within.mean()) - chance) / (1 - chance) if chance < 1 else float("nan")
+
+
+def vote_counts(votes: Ints, n_classes: int) -> Ints:
+    """Count the votes per picture and class.
+
+    Parameters
+    ----------
+    votes : int64 (images, raters)
+        Class index, -1 where there is no vote.
+
+    Returns
+    -------
+    int64 (images, n_classes)
+    """
+    rows, cols = np.nonzero(votes >= 0)
+    flat = rows * n_classes + votes[rows, cols]
+    return np.bincount(flat, minlength=votes.shape[0] * n_classes).reshape(votes.shape[0], n_classes)
+
+
+def krippendorff_nominal(counts: npt.ArrayLike) -> float:
+    """Return Krippendorff's alpha for classes: 1 - observed / expected disagreement (Krippendorff 2011).
+
+    Parameters
+    ----------
+    counts : int64 (images, classes)
+        Votes per picture and class; pictures with fewer than two votes are left out. One class only gives nan.
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    table = table[table.sum(axis=1) >= 2]
+    m, total = table.sum(axis=1), table.sum()
+    expected = (total**2 - (table.sum(axis=0) ** 2).sum()) / (total - 1) if total else 0.0
+    observed = ((m**2 - (table**2).sum(axis=1)) / (m - 1)).sum()
+    return float(1 - observed / expected) if expected > 0 else float("nan")
+
+
+def krippendorff_interval(scores: Floats) -> float:
+    """Return Krippendorff's alpha for scores on an interval scale (squared differences).
+
+    Parameters
+    ----------
+    scores : float64 (images, raters)
+        nan where there is no score; pictures with fewer than two are left out. All scores equal gives nan.
+    """
+    m = np.isfinite(scores).sum(axis=1)
+    x = np.nan_to_num(scores[m >= 2] - np.nanmean(scores)) if (m >= 2).any() else np.zeros((0, 1))
+    m = m[m >= 2]
+    # The sum of squared differences over all ordered pairs of m values is 2 m sum(x^2) - 2 sum(x)^2.
+    observed = ((2 * m * (x**2).sum(axis=1) - 2 * x.sum(axis=1) ** 2) / (m - 1)).sum()
+    n = m.sum()
+    expected = (2 * n * (x**2).sum() - 2 * x.sum() ** 2) / (n - 1) if n else 0.0
+    return float(1 - observed / expected) if expected > 0 else float("nan")

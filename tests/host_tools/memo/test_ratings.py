@@ -42,10 +42,9 @@ def test_matrices(tmp_path: Path, text: str, images: list, raters: list) -> None
         ("a,r1,HAP,3,-1\na,r2,HAP,3,3\n", "1 quality scores outside 0 to 5, left out (first: -1)"),
         ("a,r1,JOY?,3,3\na,r2,HAP,3,3\n", "1 category votes with an unknown emotion code, left out (first: JOY?)"),
         ("a,r1,HAP,3,x\na,r2,HAP,3,3\n", "1 quality scores that are no number, left out (first: x)"),
-        ("a,r1,HAP\na,r2,HAP,3,3\n", "1 lines shorter than the header, left out"),
         ("a,r1,HAP,3,3\na,r1,HAP,3,3\n", "1 duplicate votes of category and degree and quality; the last one counts"),
     ],
-    ids=["above", "below", "unknown-code", "no-number", "short-line", "duplicate"],
+    ids=["above", "below", "unknown-code", "no-number", "duplicate"],
 )
 def test_what_is_odd_is_counted(tmp_path: Path, lines: str, remark: str) -> None:
     assert remark in read_ratings(_write(tmp_path, LONG + lines)).remarks.lines()
@@ -58,10 +57,22 @@ def test_the_last_of_duplicate_votes_counts(tmp_path: Path) -> None:
     assert ratings.labels[ratings.votes[0, 0]] == "SAD"
 
 
-def test_classes_that_are_not_those_of_memo_are_taken_as_they_are(tmp_path: Path) -> None:
-    ratings = read_ratings(_write(tmp_path, "image,rater,category\na,r1,calm\na,r2,tense\n"))
-    assert ratings.labels == ["calm", "tense"]
-    assert ratings.remarks.lines() == []
+@pytest.mark.parametrize(
+    ("text", "option", "labels", "n_left_out"),
+    [
+        ("serene,tense", "", ["serene", "tense"], 0),
+        ("joy,tense,Happy", "", ["joy"], 1),
+        ("joy,tense", "any", ["joy", "tense"], 0),
+        ("joy,WOR,fear", "ekman6", ["joy", "fear"], 1),
+        ("HAP,tense", "tense,bored", ["tense"], 1),
+    ],
+    ids=["none-of-memo", "memo-synonyms", "any", "named-set", "listed"],
+)
+def test_label_sets(tmp_path: Path, text: str, option: str, labels: list[str], n_left_out: int) -> None:
+    lines = "".join(f"a,r{i},{word}\n" for i, word in enumerate(text.split(",")))
+    ratings = read_ratings(_write(tmp_path, "image,rater,category\n" + lines), labels=option)
+    assert ratings.labels == labels
+    assert sum(ratings.remarks.counts.values()) == n_left_out
 
 
 def test_mapped_columns(tmp_path: Path) -> None:
@@ -84,13 +95,14 @@ def test_a_missing_score_is_nan(tmp_path: Path) -> None:
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
-        (LONG, "has a header and no votes"),
-        ("image,rater\na,b\n", "no column of votes"),
+        (LONG, "holds no votes"),
+        ("image,rater\na,b\n", "holds no votes"),
+        (LONG + "a,r1,HAP\n", "has 3 cells"),
         ("1,2\n3\n", "is no matrix: its lines differ in length"),
         ("image,a,a\np,1,2\n", "'a' occurs twice"),
         ("what,ever\nis,this\n", "holds no score"),
     ],
-    ids=["empty", "blank", "no-votes", "no-dimension", "ragged", "same-rater-twice", "words"],
+    ids=["empty", "blank", "no-votes", "no-dimension", "short-line", "ragged", "same-rater-twice", "words"],
 )
 def test_files_that_are_no_ratings(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
@@ -98,7 +110,7 @@ def test_files_that_are_no_ratings(tmp_path: Path, text: str, message: str) -> N
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no column 'who' for rater"):
+    with pytest.raises(DataError, match="no such picture and rater column"):
         read_ratings(_write(tmp_path, LONG + "a,r,HAP,1,1\n"), columns={"rater": "who"})
 
 
