@@ -93,6 +93,8 @@ class ModelsConfig(Section, frozen=True):
     face_recall: Annotated[str, _text("face detector that misses least; empty = none")] = "centerface-fp32"
     emotion: Annotated[str, _text("emotion classifier; empty = none")] = "mini_xception-fp32"
     backend: Annotated[str, _text("inference runtime; empty = the first that runs the artefact")] = ""
+    accelerator: Annotated[str, _text("cpu, cuda, tensorrt, gpu, npu, dla; empty = the runtime's own default")] = ""
+    force: Annotated[tuple[str, ...], _text("artefacts to run though they failed their accuracy gate")] = ()
     threads: Annotated[int, _number("intra-op threads of an inference runtime", ge=1, le=64)] = 1
     strict: Annotated[bool, _text("fail instead of falling back from an accelerator")] = False
 

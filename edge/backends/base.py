@@ -1,0 +1,207 @@
+"""The contract of an inference runtime.
+
+A plug-in module in this folder defines
+
+- ``SUFFIXES``: the weights files it runs, e.g. ``(".onnx",)``;
+- ``missing() -> str``: why it can't run here, or "";
+- ``open_session(manifest: Manifest, models: ModelsConfig) -> Model``.
+
+`Model.infer` does the checks once for all; a plug-in writes only the inside, `_run`.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import ModuleType
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from edge import plugins
+from edge.config import ModelsConfig
+from edge.errors import BackendError, ModelError
+from edge.manifest import Manifest, TensorSpec, load_manifest, models_dir
+from edge.preprocess import fill_input
+from edge.records import Image
+
+Tensors = dict[str, npt.NDArray]
+PACKAGE = "edge.backends"
+
+log = logging.getLogger(__name__)
+
+
+class Model(ABC):
+    """A loaded artefact on one inference runtime. One thread at a time.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    active : str
+        The accelerator that is really in use, e.g. ``"cpu"``.
+    degraded : str
+        Why it isn't the one that was asked for; empty when it is.
+    """
+
+    def __init__(self, manifest: Manifest, *, backend: str, active: str) -> None:
+        self.manifest, self.backend, self.active, self.degraded = manifest, backend, active, ""
+        self._inputs = {spec.name: spec for spec in manifest.inputs}
+        self._outputs = {spec.name: spec for spec in manifest.outputs}
+
+    def infer(self, feeds: Mapping[str, npt.NDArray], outputs: tuple[str, ...] | None = None) -> Tensors:
+        """Run the model.
+
+        Parameters
+        ----------
+        feeds : mapping of str to array
+            One array per input, in the shape and dtype of the manifest.
+        outputs : tuple of str, optional
+            The outputs wanted; what leads to no other isn't computed where the runtime can leave it out. Default: all.
+
+        Returns
+        -------
+        dict of str to array
+            In the shape and dtype of the manifest. An empty batch gives empty arrays without running the model.
+
+        Raises
+        ------
+        ValueError
+            An input is missing, unknown, of another shape or dtype, or not finite; an output is unknown.
+        ModelError
+            The model gave something that isn't finite.
+        BackendError
+            The runtime failed.
+        """
+        wanted = tuple(self._outputs) if outputs is None else outputs
+        unknown = [name for name in wanted if name not in self._outputs]
+        if unknown or set(feeds) != set(self._inputs):
+            raise ValueError(
+                f"model {self.manifest.name}: inputs {list(self._inputs)} and outputs {list(self._outputs)}; "
+                f"got inputs {list(feeds)} and outputs {list(wanted)}"
+            )
+        for name, spec in self._inputs.items():
+            _check(feeds[name], spec, f"model {self.manifest.name}, input {name}")
+        if any(len(array) == 0 for array in feeds.values()):
+            return {name: _empty(self._outputs[name]) for name in wanted}
+        results = self._run(dict(feeds), wanted)
+        for name in wanted:
+            if not _finite(results[name]):
+                raise ModelError(f"model {self.manifest.name}", f"output {name} isn't finite", fix="check the weights")
+        return results
+
+    @abstractmethod
+    def _run(self, feeds: Tensors, outputs: tuple[str, ...]) -> Tensors:
+        """Run on checked inputs (batch of at least one) and return `outputs`."""
+
+    def close(self) -> None:  # noqa: B027 - a runtime that frees itself leaves it as it is
+        """Free the runtime's memory. May be called twice."""
+
+
+def open_model(name: str, models: ModelsConfig) -> Model:
+    """Load an artefact by its name, on the configured inference runtime or the first that runs its file.
+
+    Its hash is checked, and its canary picture where it has one. An accelerator that was asked for and isn't in use
+    is an error under `models.strict`, else a warning, and stands in `Model.degraded`.
+
+    Raises
+    ------
+    ModelError
+        There is no such artefact, it was altered, failed its accuracy gate or its canary check.
+    BackendError
+        No inference runtime here runs it.
+    """
+    manifest = load_manifest(models_dir(models.dir) / name)
+    if manifest.gate == "failed" and name not in models.force:
+        fix = f"use {manifest.reference}, or name it in models.force"
+        raise ModelError(f"model {name}", "failed its accuracy gate when it was quantised", fix=fix)
+    model = choose_backend(manifest, models.backend).open_session(manifest, models)
+    asked = models.accelerator
+    if asked and asked != model.active:
+        model.degraded = f"asked for {asked}, running on {model.active}"
+        if models.strict:
+            model.close()
+            raise BackendError(f"model {name}", model.degraded, fix="see `emogaze doctor`, or unset models.strict")
+        log.warning("model %s: %s", name, model.degraded)
+    if manifest.canary:
+        check_canary(model)
+    return model
+
+
+def choose_backend(manifest: Manifest, asked: str = "") -> ModuleType:
+    """Return the plug-in `asked` for, or the first that runs the artefact's file and is installed."""
+    suffix = manifest.path.suffix
+    reasons = []
+    for name in [asked] if asked else plugins.names(PACKAGE):
+        plugin = plugins.load(PACKAGE, name, setting="models.backend")
+        reason = plugin.missing() if suffix in plugin.SUFFIXES else f"runs {', '.join(plugin.SUFFIXES)}"
+        if not reason:
+            return plugin
+        if asked or suffix in plugin.SUFFIXES:
+            reasons.append(f"{name}: {reason}")
+    detail = "; ".join(reasons) or f"no plug-in runs {suffix}"
+    raise BackendError(f"model {manifest.name}", f"no inference runtime for {manifest.file} ({detail})")
+
+
+def check_canary(model: Model) -> None:
+    """Run the canary picture; a class other than the known one means wrong colours, layout or weights.
+
+    Raises
+    ------
+    ModelError
+        The picture is gone, or the top class or its probability differs.
+    """
+    import cv2
+
+    manifest, canary = model.manifest, model.manifest.canary
+    if canary is None:
+        raise ValueError(f"model {manifest.name} has no canary picture")
+    image = cast(Image | None, cv2.imread(str(manifest.folder / canary.file), cv2.IMREAD_COLOR))
+    if image is None:
+        raise ModelError(str(manifest.folder / canary.file), "the canary picture can't be read", fix="fetch it again")
+    spec = manifest.input()
+    batch = new_batch(spec, 1)
+    fill_input(image, spec, batch[0])
+    logits = model.infer({spec.name: batch}, (canary.output,))[canary.output][0].astype(np.float64)
+    probabilities = np.exp(logits - logits.max())
+    probabilities /= probabilities.sum()
+    top1 = int(probabilities.argmax())
+    if top1 != canary.top1 or abs(probabilities[top1] - canary.probability) > canary.tolerance:
+        raise ModelError(
+            f"model {manifest.name}",
+            "the canary picture isn't recognised",
+            expected=f"{canary.label} at {canary.probability:.2f}",
+            got=f"class {top1} at {probabilities[top1]:.2f}",
+            fix="check colour order, layout, mean and scale in model.json",
+        )
+
+
+def new_batch(spec: TensorSpec, n: int, size: tuple[int, int] | None = None) -> npt.NDArray[np.float32]:
+    """Return an empty float32 batch of `n` pictures for `spec`; `size` = (width, height) where its sides are free."""
+    width, height = size or spec.size()
+    channels = 1 if spec.colour == "GRAY" else 3
+    item = (channels, height, width) if spec.layout == "NCHW" else (height, width, channels)
+    return np.empty((n, *item), dtype=np.float32)
+
+
+def _check(array: npt.NDArray, spec: TensorSpec, thing: str) -> None:
+    batch, *sides = spec.shape
+    n, *have = array.shape or (-1,)
+    fits = len(have) == len(sides) and all(want in (-1, got) for want, got in zip(sides, have, strict=True))
+    if not fits or (batch != -1 and n not in (0, batch)) or array.dtype != spec.dtype:
+        raise ValueError(f"{thing}: expected {spec.dtype} {spec.shape}, got {array.dtype} {array.shape}")
+    if not _finite(array):
+        raise ValueError(f"{thing}: holds NaN or infinity")
+
+
+def _finite(array: npt.NDArray) -> bool:
+    """Whether no value is NaN or infinite: one pass over the sum, which either of them spoils."""
+    if array.dtype.kind != "f":
+        return True
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(array.sum(dtype=np.float32)) or np.isfinite(array).all())
+
+
+def _empty(spec: TensorSpec) -> npt.NDArray:
+    return np.empty((0, *(max(side, 0) for side in spec.shape[1:])), dtype=spec.dtype)

@@ -1,0 +1,96 @@
+"""ONNX Runtime: ONNX files on the CPU, or on NVIDIA hardware through its CUDA and TensorRT providers."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from edge.backends.base import Model, Tensors
+from edge.config import ModelsConfig
+from edge.errors import BackendError
+from edge.manifest import Manifest
+
+SUFFIXES = (".onnx",)
+PROVIDERS = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "tensorrt": "TensorrtExecutionProvider",
+}
+_QUIET = 3  # errors only: its warnings about providers come again as our own, in one line
+
+
+def missing() -> str:
+    return "" if find_spec("onnxruntime") else "not installed: pip install 'emogaze-edge[cpu]' (or [gpu])"
+
+
+def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
+    import onnxruntime as ort
+
+    if models.accelerator and models.accelerator not in PROVIDERS:
+        raise BackendError(
+            "models.accelerator", f"onnxruntime has no {models.accelerator!r}", expected=" | ".join(PROVIDERS)
+        )
+    ort.set_default_logger_severity(_QUIET)
+    options = ort.SessionOptions()
+    options.log_severity_level = _QUIET
+    options.intra_op_num_threads = models.threads
+    options.inter_op_num_threads = 1
+    # Arenas keep the largest memory ever used; a detector that runs at several sizes would hold all of it.
+    options.enable_cpu_mem_arena = False
+    # Two pools of spinning threads on two cores steal each other's time.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    known = set(ort.get_available_providers())
+    chosen = [
+        PROVIDERS[name] for name in dict.fromkeys((models.accelerator or "cpu", "cpu")) if PROVIDERS[name] in known
+    ]
+    try:
+        session = ort.InferenceSession(str(manifest.path), options, providers=chosen)
+    except Exception as error:
+        raise BackendError(f"model {manifest.name}", f"onnxruntime can't load it: {_first_line(error)}") from error
+    _check_names(session, manifest)
+    return OrtModel(manifest, session)
+
+
+def _check_names(session: Any, manifest: Manifest) -> None:
+    for kind, have, want in (
+        ("inputs", session.get_inputs(), manifest.inputs),
+        ("outputs", session.get_outputs(), manifest.outputs),
+    ):
+        names = {node.name for node in have}
+        lacking = [spec.name for spec in want if spec.name not in names]
+        if lacking or (kind == "inputs" and len(names) != len(want)):
+            expected = ", ".join(spec.name for spec in want)
+            raise BackendError(
+                f"model {manifest.name}", f"other {kind} than model.json", expected=expected, got=", ".join(names)
+            )
+
+
+class OrtModel(Model):
+    """A session of ONNX Runtime."""
+
+    def __init__(self, manifest: Manifest, session: Any) -> None:
+        import onnxruntime as ort
+
+        # get_available_providers() lists what isn't there; only the session tells what it really got.
+        names = {provider: name for name, provider in PROVIDERS.items()}
+        active = session.get_providers()[0]
+        super().__init__(manifest, backend="onnxruntime", active=names.get(active, active))
+        self._session: Any = session
+        self._options = ort.RunOptions()
+        self._options.only_execute_path_to_fetches = True
+
+    def _run(self, feeds: Tensors, outputs: tuple[str, ...]) -> Tensors:
+        if self._session is None:
+            raise BackendError(f"model {self.manifest.name}", "is closed")
+        try:
+            values = self._session.run(list(outputs), feeds, self._options)
+        except Exception as error:
+            raise BackendError(f"model {self.manifest.name}", f"onnxruntime failed: {_first_line(error)}") from error
+        return dict(zip(outputs, values, strict=True))
+
+    def close(self) -> None:
+        self._session = None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200]

@@ -1,0 +1,67 @@
+"""A picture straight into a model's input buffer: resize, colour order, and (pixel - mean) * scale from a table."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from edge.manifest import TensorSpec
+from edge.records import Image
+
+_CHANNELS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}
+
+
+@lru_cache(maxsize=32)
+def _tables(spec: TensorSpec) -> npt.NDArray[np.float32]:
+    """Return float32 (256, channels), what each pixel value becomes: with 256 values, a table beats arithmetic."""
+    pixel = np.arange(256, dtype=np.float64)[:, None]
+    return np.ascontiguousarray((pixel - np.array(spec.mean)) * np.array(spec.scale), dtype=np.float32)
+
+
+def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> None:
+    """Write a picture into one item of an input batch, in place.
+
+    Parameters
+    ----------
+    image : uint8 (h, w, 3) BGR
+        Any size; it is resized (linear) to the size of `out` without regard to its proportions.
+    spec : TensorSpec
+        The input: layout, colour order, and ``value = (pixel - mean) * scale`` per channel.
+    out : float32 (c, h, w) or (h, w, c), contiguous
+        The item, e.g. ``batch[i]``.
+
+    Raises
+    ------
+    ValueError
+        `out` doesn't fit `spec`, or `image` is empty.
+    """
+    channels = 1 if spec.colour == "GRAY" else 3
+    planar = spec.layout == "NCHW"
+    if (
+        out.ndim != 3
+        or out.shape[0 if planar else 2] != channels
+        or out.dtype != np.float32
+        or not out.flags.c_contiguous
+    ):
+        raise ValueError(f"input {spec.name}: {out.dtype} {out.shape} is no contiguous float32 {spec.layout} item")
+    if image.size == 0:
+        raise ValueError(f"input {spec.name}: the picture is empty: {image.shape}")
+    height, width = out.shape[1:] if planar else out.shape[:2]
+    if image.shape[:2] != (height, width):
+        image = cast(Image, cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR))
+    if channels == 1:
+        gray = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+        cv2.LUT(gray, _tables(spec)[:, 0], dst=out.reshape(height, width))
+        return
+    tables = np.broadcast_to(_tables(spec), (256, 3))
+    target = out if planar else np.moveaxis(out, 2, 0)
+    for c, source in enumerate(_CHANNELS[spec.colour]):
+        plane = cv2.LUT(
+            cv2.extractChannel(image, source), np.ascontiguousarray(tables[:, c]), dst=out[c] if planar else None
+        )
+        if not planar:
+            target[c] = plane

@@ -1,0 +1,1 @@
+"""The artefacts of the zoo, a family per file; each defines `RECIPES`."""
