@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from time import perf_counter_ns
 from types import ModuleType
 from typing import cast
 
@@ -43,10 +44,13 @@ class Model(ABC):
         The accelerator that is really in use, e.g. ``"cpu"``.
     degraded : str
         Why it isn't the one that was asked for; empty when it is.
+    inference_ns : int
+        Time spent inside the runtime so far.
     """
 
     def __init__(self, manifest: Manifest, *, backend: str, active: str) -> None:
         self.manifest, self.backend, self.active, self.degraded = manifest, backend, active, ""
+        self.inference_ns = 0
         self._inputs = {spec.name: spec for spec in manifest.inputs}
         self._outputs = {spec.name: spec for spec in manifest.outputs}
 
@@ -85,7 +89,9 @@ class Model(ABC):
             _check(feeds[name], spec, f"model {self.manifest.name}, input {name}")
         if any(len(array) == 0 for array in feeds.values()):
             return {name: _empty(self._outputs[name]) for name in wanted}
+        start = perf_counter_ns()
         results = self._run(dict(feeds), wanted)
+        self.inference_ns += perf_counter_ns() - start
         for name in wanted:
             if not _finite(results[name]):
                 raise ModelError(f"model {self.manifest.name}", f"output {name} isn't finite", fix="check the weights")

@@ -162,12 +162,9 @@ class Section:
         tiles = "".join(_figure(_jpeg_uri(image, width), caption) for image, caption in items)
         self.parts.append(f'<div class="tiles">{tiles}</div>')
 
-    def video(self, file_name: str, caption: str = "") -> None:
-        """Append a player for a video that lies beside the page."""
-        self.parts.append(
-            f'<figure><video controls muted src="{_text(file_name)}"></video>'
-            f"<figcaption>{_text(caption)}</figcaption></figure>"
-        )
+    def html(self, markup: str) -> None:
+        """Append markup as it is; the caller has escaped what came from outside."""
+        self.parts.append(markup)
 
 
 def cell(value: object) -> str:
