@@ -1,1 +1,35 @@
 """Frame sources. One file each; live ones are child processes that hand frames over in shared memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge import plugins
+from edge.errors import SourceError
+
+if TYPE_CHECKING:
+    from edge.capture.base import FrameSource
+    from edge.config import SceneConfig
+    from edge.records import Role
+
+PACKAGE = "edge.capture"
+
+
+def open_capture(scene: SceneConfig, role: Role) -> FrameSource:
+    """Open the source that a camera section names, by the first plug-in that says the text is its own.
+
+    Raises
+    ------
+    SourceError
+        No source is named, no plug-in knows it, or it can't be opened.
+    """
+    setting = "scene.source" if role == "scene" else "face_camera.source"
+    if not scene.source:
+        raise SourceError(setting, "names no source", fix="give a clip, a folder of pictures or a camera")
+    for name in plugins.names(PACKAGE):
+        plugin = plugins.load(PACKAGE, name, setting=setting)
+        if plugin.matches(scene.source):
+            return plugin.open_source(scene, role)
+    raise SourceError(
+        scene.source, "is no clip, picture, folder or camera that is known here", expected="an existing path or a URL"
+    )
