@@ -17,10 +17,10 @@ LAYERS = [
     ["config", "manifest", "plugins", "profiling", "preprocess"],
     ["capture", "gaze", "backends"],
     [
-        *("events", "faces", "emotion", "features", "environment", "fcc", "attention"),
+        *("events", "faces", "tracking", "emotion", "features", "environment", "fcc", "attention"),
         *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
     ],
-    ["pipeline", "stages"],
+    ["pipeline", "stages", "redaction"],
     ["app"],
     ["commands", "cli"],
 ]

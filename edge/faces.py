@@ -1,0 +1,176 @@
+"""Face detection: a picture in, boxes out. Two decoders: full-range BlazeFace (fast) and CenterFace (misses least)."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from edge.backends.base import Model, Tensors, new_batch
+from edge.errors import ModelError
+from edge.preprocess import fill_input
+from edge.records import Box, Face, FaceOrigin, Image
+
+Boxes = npt.NDArray[np.float64]  #: (n, 4): x, y, width, height
+MAX_IOU = 0.3  #: of two boxes that overlap more, the one of lower score goes
+
+
+class FaceDetector:
+    """Find faces with one artefact.
+
+    Parameters
+    ----------
+    model : Model
+        An artefact whose manifest names one of the decoders of this module.
+    origin : {"fast", "recall"}, optional
+        What its faces are marked with; by default `recall` for CenterFace, else `fast`.
+
+    Raises
+    ------
+    ModelError
+        The artefact is no face detector that is known here.
+    """
+
+    def __init__(self, model: Model, origin: FaceOrigin | None = None) -> None:
+        decoders = {"blazeface_full": self._blazeface, "centerface": self._centerface}
+        name = model.manifest.decoder
+        if name not in decoders:
+            known = ", ".join(decoders)
+            raise ModelError(f"model {model.manifest.name}", f"no face decoder {name!r}", expected=f"one of {known}")
+        self._model = model
+        self._spec = model.manifest.input()
+        self._decode = decoders[name]
+        self.origin: FaceOrigin = origin or ("recall" if name == "centerface" else "fast")
+
+    def detect(self, image: Image, min_score: float, long_side_px: int | None = None) -> list[Face]:
+        """Find faces.
+
+        Parameters
+        ----------
+        image : uint8 (h, w, 3) BGR
+        min_score : float
+            Faces below are dropped, 0..1.
+        long_side_px : int, optional
+            The picture is scaled so that its longer side has this length; by default it is taken as it is. A model
+            of fixed size always scales to that.
+
+        Returns
+        -------
+        list of Face
+            By falling score; boxes in pixels of `image`, not clipped to it.
+        """
+        if image.size == 0:
+            return []
+        boxes, scores = self._decode(image, min_score, long_side_px)
+        keep = suppress(boxes, scores)
+        return [Face(_box(boxes[i]), float(scores[i]), origin=self.origin) for i in keep]
+
+    def _blazeface(self, image: Image, min_score: float, long_side_px: int | None) -> tuple[Boxes, npt.NDArray]:
+        side, _ = self._spec.size()
+        scale = side / max(image.shape[:2])
+        canvas, left, top = _letterbox(image, scale, (side, side), centred=True)
+        out = self._infer(canvas)
+        boxes, scores = decode_blazeface(out["boxes"][0], out["scores"][0], side, min_score)
+        return (boxes - (left, top, 0, 0)) / scale, scores
+
+    def _centerface(self, image: Image, min_score: float, long_side_px: int | None) -> tuple[Boxes, npt.NDArray]:
+        scale = (long_side_px or max(image.shape[:2])) / max(image.shape[:2])
+        height, width = (max(1, round(side * scale)) for side in image.shape[:2])
+        canvas, _, _ = _letterbox(image, scale, (-(-width // 32) * 32, -(-height // 32) * 32), centred=False)
+        out = self._infer(canvas)
+        boxes, scores = decode_centerface(out["heatmap"][0, 0], out["scale"][0], out["offset"][0], min_score)
+        return boxes / scale, scores
+
+    def _infer(self, canvas: Image) -> Tensors:
+        batch = new_batch(self._spec, 1, (canvas.shape[1], canvas.shape[0]))
+        fill_input(canvas, self._spec, batch[0])
+        return self._model.infer({self._spec.name: batch})
+
+
+def decode_blazeface(
+    raw: npt.NDArray, logits: npt.NDArray, side_px: int, min_score: float
+) -> tuple[Boxes, npt.NDArray[np.float64]]:
+    """Read full-range BlazeFace: one anchor in the middle of each cell of a square grid (48 x 48 for 192 px).
+
+    Parameters
+    ----------
+    raw : (n, >= 4)
+        Centre relative to the anchor, width and height, in pixels of the network's square input.
+    logits : (n, 1) or (n,)
+    side_px : int
+        Side of that input.
+    min_score : float
+        Least sigmoid of the logit.
+
+    Returns
+    -------
+    boxes : float64 (m, 4)
+        In pixels of the network's input.
+    scores : float64 (m,)
+    """
+    scores = 1 / (1 + np.exp(-np.clip(logits.reshape(-1).astype(np.float64), -80, 80)))
+    found = np.flatnonzero(scores >= min_score)
+    cells = round(np.sqrt(len(scores)))
+    anchors = np.stack([found % cells, found // cells], axis=1) + 0.5
+    centres = raw[found, 0:2] + anchors * (side_px / cells)
+    sizes = raw[found, 2:4].astype(np.float64)
+    return np.concatenate([centres - sizes / 2, sizes], axis=1), scores[found]
+
+
+def decode_centerface(
+    heatmap: npt.NDArray, scale: npt.NDArray, offset: npt.NDArray, min_score: float
+) -> tuple[Boxes, npt.NDArray[np.float64]]:
+    """Read CenterFace (Xu et al. 2019): a face where the heatmap is high, in cells of 4 px.
+
+    Parameters
+    ----------
+    heatmap : (rows, columns)
+    scale, offset : (2, rows, columns)
+        Logarithm of height and width in cells; the centre's shift in y and x within a cell.
+    min_score : float
+
+    Returns
+    -------
+    boxes : float64 (m, 4)
+        In pixels of the network's input.
+    scores : float64 (m,)
+    """
+    rows, columns = np.nonzero(heatmap >= min_score)
+    sizes = 4 * np.exp(scale[::-1, rows, columns].astype(np.float64)).T
+    cells = np.stack([columns, rows], axis=1)
+    centres = 4 * (cells + offset[::-1, rows, columns].T + 0.5)
+    return np.concatenate([centres - sizes / 2, sizes], axis=1), heatmap[rows, columns].astype(np.float64)
+
+
+def suppress(boxes: Boxes, scores: npt.NDArray, max_iou: float = MAX_IOU) -> list[int]:
+    """Non-maximum suppression: return indices by falling score, without boxes that overlap a better one."""
+    areas = boxes[:, 2] * boxes[:, 3]
+    ends = boxes[:, :2] + boxes[:, 2:]
+    order = np.argsort(-scores, kind="stable")
+    keep = []
+    while len(order):
+        best, rest = order[0], order[1:]
+        keep.append(int(best))
+        shared = np.minimum(ends[best], ends[rest]) - np.maximum(boxes[best, :2], boxes[rest, :2])
+        common = np.prod(np.clip(shared, 0, None), axis=1)
+        order = rest[common <= max_iou * (areas[best] + areas[rest] - common)]
+    return keep
+
+
+def _letterbox(image: Image, scale: float, size: tuple[int, int], *, centred: bool) -> tuple[Image, int, int]:
+    """Scale a picture and put it on a black canvas of `size` (width, height); return it with the left and top edge."""
+    height, width = (max(1, round(side * scale)) for side in image.shape[:2])
+    left, top = ((size[0] - width) // 2, (size[1] - height) // 2) if centred else (0, 0)
+    canvas = np.zeros((size[1], size[0], 3), np.uint8)
+    inside = canvas[top : top + height, left : left + width]
+    if (height, width) == image.shape[:2]:
+        inside[:] = image
+    else:
+        method = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+        cv2.resize(image, (width, height), dst=inside, interpolation=method)
+    return canvas, left, top
+
+
+def _box(row: npt.NDArray) -> Box:
+    x, y, w, h = (float(v) for v in row)
+    return x, y, w, h
