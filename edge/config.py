@@ -127,6 +127,9 @@ class RedactConfig(Section, frozen=True):
     margin: Annotated[float, _number("cover reaches beyond the box by this share of its size", ge=0, le=2)] = 0.25
     calibration_deg: Annotated[float, _number("a face this near the gaze may be the fixated one", ge=0, le=10)] = 1.0
     fast_score: Annotated[float, _number("faces of the fast detector below this are dropped", ge=0, le=1)] = 0.4
+    fast_start_score: Annotated[
+        float, _number("beside a recall detector, the fast one begins to follow a face from this on", ge=0, le=1)
+    ] = 0.8
     recall_score: Annotated[float, _number("faces of the recall detector below this are dropped", ge=0, le=1)] = 0.3
     recall_hz: Annotated[float, _number("recall detector passes per second; 0 = every frame", ge=0, le=120)] = 10.0
     recall_size_px: Annotated[int, _number("long side that the recall detector sees on clips", ge=64, le=4096)] = 960
