@@ -1,0 +1,178 @@
+"""Redacted pictures as an H.264 MP4 that a browser plays.
+
+The file is fragmented and flushed: it is written under `NAME.part.mp4` and takes its name once it is whole. A process
+that is killed leaves the `.part.mp4`, which plays up to its last fragment (at most about a second before the end).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import cv2
+
+from edge.config import Config
+from edge.errors import SinkError
+from edge.records import Event, RedactedFrame
+from edge.sinks.base import Sink, require_redacted
+
+TIME_BASE = Fraction(1, 90_000)  #: seconds; the usual clock of MPEG containers
+QUEUED = 16  #: pictures that a live writer may lag behind before it drops some
+_OPTIONS = {"preset": "veryfast", "crf": "23", "bf": "0"}
+_CONTAINER = {"movflags": "frag_keyframe+empty_moov+default_base_moof", "flush_packets": "1", "fflags": "+bitexact"}
+
+
+def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
+    """Open the video of a run, or None where none is asked for. `header["live"]` says that pictures don't wait."""
+    path = config.sinks.video
+    return VideoSink(Path(path), live=bool(header.get("live", False))) if path else None
+
+
+class VideoWriter:
+    """Write redacted pictures into one clip, at their own times.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in ``.mp4``.
+    audio : av.AudioStream, optional
+        A stream whose packets will be given to `copy`, e.g. a source's sound.
+
+    Raises
+    ------
+    SinkError
+        The file can't be written, or PyAV is missing.
+    """
+
+    def __init__(self, path: Path, audio: Any = None) -> None:
+        if path.suffix.lower() != ".mp4":
+            raise SinkError(str(path), "unknown kind of clip", expected="a name that ends in .mp4")
+        self._av = _import_av()
+        self._path, self._part = path, path.with_suffix(".part.mp4")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._container: Any = self._av.open(str(self._part), "w", format="mp4", options=_CONTAINER)
+            self._audio = self._container.add_stream_from_template(audio) if audio is not None else None
+        except (OSError, ValueError) as error:
+            raise SinkError(str(path), f"can't be written: {error}", fix="choose a writable folder") from error
+        self._stream: Any = None
+        self._size = (0, 0)
+        self._last_pts = -1
+
+    def write(self, frame: RedactedFrame) -> None:
+        """Append a picture.
+
+        Raises
+        ------
+        SinkError
+            It has another size than the first, isn't later than the last, or the disk is full.
+        """
+        require_redacted(frame)
+        size = (frame.image.shape[1], frame.image.shape[0])
+        if self._stream is None:
+            self._start(size)
+        pts = round(frame.t_ns * 1e-9 / TIME_BASE)
+        if size != self._size or pts <= self._last_pts:
+            raise SinkError(
+                str(self._path),
+                f"picture {frame.frame_id} doesn't follow: {size}, {frame.t_ns} ns",
+                expected=f"{self._size}, later than the last",
+            )
+        self._last_pts = pts
+        # 4:2:0 needs even sides: an odd picture's last row or column is doubled.
+        image = cv2.copyMakeBorder(frame.image, 0, size[1] % 2, 0, size[0] % 2, cv2.BORDER_REPLICATE)
+        picture = self._av.VideoFrame.from_ndarray(image, format="bgr24")
+        picture.pts, picture.time_base = pts, TIME_BASE
+        self._mux(self._stream.encode(picture))
+
+    def copy(self, packet: Any) -> None:
+        """Append a packet of the `audio` stream, unchanged."""
+        if packet.dts is not None:
+            packet.stream = self._audio
+            self._mux([packet])
+
+    def close(self, *, whole: bool = True) -> None:
+        """Finish the clip; if it is `whole` it takes its name, else its part is removed. May be called twice."""
+        if self._container is None:
+            return
+        container, self._container = self._container, None
+        try:
+            if self._stream is not None and whole:
+                container.mux(self._stream.encode(None))
+            container.close()
+        except OSError as error:
+            raise SinkError(str(self._path), f"can't be finished: {error.strerror}") from error
+        if whole and self._stream is not None:
+            self._part.replace(self._path)
+        else:
+            self._part.unlink(missing_ok=True)
+
+    def _start(self, size: tuple[int, int]) -> None:
+        self._size = size
+        stream = self._container.add_stream("libx264", rate=30, options=_OPTIONS)
+        stream.width, stream.height = size[0] + size[0] % 2, size[1] + size[1] % 2
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.time_base = TIME_BASE
+        stream.codec_context.gop_size = 30
+        stream.codec_context.thread_count = 1
+        self._stream = stream
+
+    def _mux(self, packets: Any) -> None:
+        try:
+            self._container.mux(packets)
+        except OSError as error:
+            raise SinkError(str(self._path), f"can't be written: {error.strerror}", fix="free some space") from error
+
+
+class VideoSink(Sink):
+    """The video of a run. With `live`, a thread encodes, and pictures it can't keep up with are dropped and counted."""
+
+    name = "video"
+
+    def __init__(self, path: Path, *, live: bool = False) -> None:
+        self.dropped = 0
+        self._writer = VideoWriter(path)
+        self._error: SinkError | None = None
+        self._queue: queue.Queue[RedactedFrame | None] = queue.Queue(QUEUED)
+        self._thread = threading.Thread(target=self._work, name="video", daemon=True) if live else None
+        if self._thread:
+            self._thread.start()
+
+    def event(self, event: Event) -> None:
+        """Events don't go into a video."""
+
+    def picture(self, frame: RedactedFrame) -> None:
+        if self._error:
+            raise self._error
+        if self._thread is None:
+            self._writer.write(frame)
+            return
+        try:
+            self._queue.put_nowait(require_redacted(frame))
+        except queue.Full:
+            self.dropped += 1
+
+    def close(self) -> None:
+        if self._thread and self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+        self._writer.close()
+
+    def _work(self) -> None:
+        while (frame := self._queue.get()) is not None:
+            if self._error is None:
+                try:
+                    self._writer.write(frame)
+                except SinkError as error:
+                    self._error = error
+
+
+def _import_av() -> Any:
+    try:
+        import av
+    except ImportError as error:
+        raise SinkError("video", f"PyAV can't be used: {error}", fix="pip install 'emogaze-edge[video]'") from error
+    return av

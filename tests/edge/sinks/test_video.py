@@ -1,0 +1,108 @@
+"""The video sink: what it writes is a fragmented H.264 clip with the pictures' own times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from edge.config import Config, SinksConfig
+from edge.errors import SinkError
+from edge.records import Frame, RedactedFrame
+from edge.sinks.video import VideoSink, VideoWriter, open_sink
+
+MS = 1_000_000
+
+
+def picture(index: int, t_ms: int, size: tuple[int, int] = (64, 48)) -> RedactedFrame:
+    image = np.full((size[1], size[0], 3), 20 * index, np.uint8)
+    return RedactedFrame(index, t_ms * MS, image, "story", "scene", ())
+
+
+def read(path: Path) -> list[tuple[int, int]]:
+    """Times (ms) and gray levels of a clip."""
+    with av.open(str(path)) as container:
+        return [
+            (round(float(f.pts * f.time_base) * 1000), round(float(f.to_ndarray(format="gray").mean())))
+            for f in container.decode(video=0)
+        ]
+
+
+@pytest.mark.parametrize("live", [pytest.param(False, id="file"), pytest.param(True, id="live")])
+def test_pictures_keep_their_times(tmp_path: Path, live: bool) -> None:
+    path = tmp_path / "out" / "redacted.mp4"
+    times = [0, 33, 100, 110]
+    with VideoSink(path, live=live) as sink:
+        for index, time in enumerate(times):
+            sink.picture(picture(index, time))
+        assert not path.exists()  # not until it is whole
+    seen = read(path)
+    assert [time for time, _ in seen] == times
+    assert all(abs(level - 20 * index) <= 3 for index, (_, level) in enumerate(seen))
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_browser_plays_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.mp4"
+    with VideoSink(path) as sink:
+        sink.picture(picture(0, 0, (33, 21)))
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        assert (stream.codec_context.name, stream.pix_fmt) == ("h264", "yuv420p")
+        assert (stream.width, stream.height) == (34, 22)  # 4:2:0 has even sides
+    assert b"moof" in path.read_bytes()
+
+
+def test_an_unfinished_clip_is_readable_and_does_not_have_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.mp4"
+    writer = VideoWriter(path)
+    for index in range(90):
+        writer.write(picture(index % 10, index * 33))
+    part = tmp_path / "copy.mp4"
+    part.write_bytes((tmp_path / "a.part.mp4").read_bytes())  # what a kill at this moment leaves
+    assert len(read(part)) >= 30
+    assert not path.exists()
+    writer.close(whole=False)
+    assert list(tmp_path.iterdir()) == [part]
+
+
+def test_only_a_redacted_picture_is_taken(tmp_path: Path) -> None:
+    raw = Frame(0, 0, np.zeros((48, 64, 3), np.uint8), "story")
+    with VideoSink(tmp_path / "a.mp4") as sink, pytest.raises(TypeError, match="RedactedFrame"):
+        sink.picture(raw)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        pytest.param(picture(1, 0), "doesn't follow", id="same-time"),
+        pytest.param(picture(1, 40, (32, 48)), "doesn't follow", id="other-size"),
+    ],
+)
+def test_a_picture_that_does_not_fit_is_refused(tmp_path: Path, second: RedactedFrame, message: str) -> None:
+    with VideoSink(tmp_path / "a.mp4") as sink:
+        sink.picture(picture(0, 0))
+        with pytest.raises(SinkError, match=message):
+            sink.picture(second)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        pytest.param("a.avi", "ends in .mp4", id="other-kind"),
+        pytest.param("file/a.mp4", "can't be written", id="no-folder"),
+    ],
+)
+def test_an_output_that_can_not_be_written_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "file").write_text("a file, not a folder")
+    with pytest.raises(SinkError, match=message):
+        VideoWriter(tmp_path / name)
+
+
+def test_it_is_off_unless_a_path_is_set(tmp_path: Path) -> None:
+    assert open_sink(Config(), {}) is None
+    sink = open_sink(Config(sinks=SinksConfig(video=str(tmp_path / "a.mp4"))), {"live": True})
+    assert sink is not None
+    sink.close()
