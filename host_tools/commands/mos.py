@@ -37,7 +37,7 @@ def add(app: typer.Typer) -> None:
     app.command("mos")(mos)
 
 
-def mos(  # noqa: PLR0913, PLR0917 (one parameter per option)
+def mos(
     ratings: Annotated[Path, typer.Argument(help="CSV: a matrix pictures x raters, or long votes with a header.")],
     screen_on: Annotated[ScreenOn, typer.Option(help="Screen standardised scores, or raw ones (BT.500).")] = ScreenOn.z,
     std: Annotated[Std, typer.Option(help="Standard deviation used in screening.")] = Std.population,

@@ -1,0 +1,51 @@
+"""`python -m host_tools saliency`: score a saliency map against fixations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def add(app: typer.Typer) -> None:
+    app.command("saliency")(saliency)
+
+
+def saliency(
+    map_: Annotated[Path, typer.Option("--map", help="Saliency map: .npy (h, w) or a gray picture")],
+    fixations: Annotated[Path, typer.Option(help="CSV with columns x, y (pixels), or a fixation map .npy of counts")],
+    picture: Annotated[Path | None, typer.Option(help="The picture, to check that the map has its size")] = None,
+    others: Annotated[Path | None, typer.Option(help="Fixations on other pictures, for the shuffled AUC")] = None,
+    sigma_px: Annotated[float, typer.Option(min=0.1, help="Blur of the fixation density for cc, sim, kl")] = 10.0,
+    once: Annotated[bool, typer.Option("--once", help="Count a pixel that is fixated several times once")] = False,
+    jitter: Annotated[str, typer.Option(help="Tie breaker of AUC-Judd: none, or a seed")] = "none",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+) -> None:
+    """Score a saliency map: AUC-Judd, NSS, CC, SIM, KL, and shuffled AUC where other fixations are given."""
+    from dataclasses import asdict
+
+    from edge.commands.base import emit_json
+    from edge.errors import DataError
+    from host_tools.datasets.maps import check_size, read_fixations, read_map
+    from host_tools.metrics.saliency import score
+
+    if jitter != "none" and not jitter.isdecimal():
+        raise DataError("--jitter", f"{jitter!r} can't be read", expected="none, or a seed (a whole number)")
+    values = read_map(map_)
+    if picture:
+        check_size(picture, values.shape, str(map_))
+    scores = score(
+        values,
+        *read_fixations(fixations, values.shape),
+        sigma_px=sigma_px,
+        once=once,
+        jitter_seed=None if jitter == "none" else int(jitter),
+        others=read_fixations(others, values.shape) if others else None,
+    )
+    body = {**asdict(scores), "jitter": jitter}
+    if as_json:
+        emit_json("saliency", {"map": str(map_), "fixations": str(fixations), "sigma_px": sigma_px, "once": once}, body)
+    else:
+        for name, value in body.items():
+            print(f"{name:<14}{value:.6f}" if isinstance(value, float) else f"{name:<14}{value}")

@@ -1,0 +1,1 @@
+"""The offline evaluation: from a data set and predictions to tables, on the runtime's own scoring code."""
