@@ -114,6 +114,12 @@ class ScoreConfig(Section, frozen=True):
     )
     embedding: Annotated[str, _text("raw, centred or pca:N")] = "centred"
     window_s: Annotated[float, _number("fcc is the mean over this long", ge=0.1, le=3600)] = 10.0
+    still_tolerance: Annotated[
+        float,
+        _number(
+            "grey levels by which no block of a still scene differs: its embedding is kept; 0 = never", ge=0, le=255
+        ),
+    ] = 2.0
     deadline_ms: Annotated[int, _number("a score later than this is counted as a missed deadline", ge=1)] = 100
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,43 @@ def atomic_path(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path, marker: str) -> Iterator[Path]:
+    """Give an empty folder to fill; on success it is synced and takes the place of `path`, on an error it is removed.
+
+    Parameters
+    ----------
+    path : Path
+        What is written. A folder that is there is replaced only if it is empty or holds `marker`.
+    marker : str
+        File name or glob pattern that says "this is one of ours".
+
+    Raises
+    ------
+    SinkError
+        If the place can't be written, or is taken by something else.
+    """
+    if path.exists() and not (path.is_dir() and (any(path.glob(marker)) or not any(path.iterdir()))):
+        raise SinkError(str(path), f"is there and holds no {marker}", fix="choose another folder")
+    part, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("part", "old"))
+    try:
+        part.mkdir(parents=True)
+    except OSError as error:
+        raise SinkError(str(path), f"can't be written: {error.strerror}", fix="choose a writable folder") from error
+    try:
+        yield part
+        for file in part.rglob("*"):
+            if file.is_file():
+                with file.open("rb") as opened:
+                    os.fsync(opened.fileno())
+        if path.exists():
+            path.replace(old)
+        part.replace(path)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

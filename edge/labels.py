@@ -1,8 +1,4 @@
-"""Names of emotions: one table of synonyms, and the label sets with explicit maps between them.
-
-A synonym is another spelling of the same state (`anger`, `angry`). A map that changes what is meant (worry read as
-fear) is never applied unless it is asked for by name.
-"""
+"""Names of emotions: the one table of synonyms, other spellings of the same state (`anger`, `angry`)."""
 
 from __future__ import annotations
 
@@ -19,21 +15,6 @@ _SPELLINGS = {
     "worried": ("worry", "worrying", "wor"),
 }
 SYNONYMS = {other: name for name, others in _SPELLINGS.items() for other in (name, *others)}
-
-#: Named label sets.
-LABEL_SETS = {
-    "ekman6": ("angry", "disgust", "fear", "happy", "sad", "surprise"),
-    "fer7": ("angry", "disgust", "fear", "happy", "sad", "surprise", "neutral"),
-    "affectnet8": ("angry", "disgust", "fear", "happy", "sad", "surprise", "neutral", "contempt"),
-    "seedv5": ("happy", "sad", "fear", "disgust", "neutral"),
-    "memo6": ("happy", "sad", "angry", "surprise", "worried", "neutral"),
-}
-
-#: Maps that change what is meant. Options, never applied in silence.
-MEANING_MAPS = {
-    "worry-as-fear": {"worried": "fear"},
-    "contempt-as-disgust": {"contempt": "disgust"},
-}
 
 
 def canonical(label: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.errors import DataError
+from edge.labels import SYNONYMS as CANONICAL
 
 SETS: dict[str, tuple[str, ...]] = {
     "ekman6": ("angry", "disgust", "fear", "happy", "sad", "surprise"),
@@ -22,19 +23,6 @@ SETS: dict[str, tuple[str, ...]] = {
     "seedv5": ("happy", "sad", "fear", "disgust", "neutral"),
     "memo6": ("happy", "sad", "angry", "surprise", "worried", "neutral"),
 }
-
-_SYNONYMS: dict[str, tuple[str, ...]] = {
-    "angry": ("anger", "ang", "mad"),
-    "disgust": ("disgusted", "dis"),
-    "fear": ("fearful", "afraid", "scared", "fea"),
-    "happy": ("happiness", "joy", "joyful", "hap"),
-    "sad": ("sadness",),
-    "surprise": ("surprised", "sur"),
-    "neutral": ("neu", "calm"),
-    "contempt": ("contemptuous", "con"),
-    "worried": ("worry", "worrying", "wor"),
-}
-CANONICAL = {word: label for label, words in _SYNONYMS.items() for word in (label, *words)}
 
 #: Maps that change the meaning. They are options, and the result names the one that was used.
 MEANING_MAPS: dict[str, dict[str, str]] = {

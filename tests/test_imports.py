@@ -18,6 +18,7 @@ LAYERS = [
     ["capture", "gaze", "backends"],
     [
         *("events", "faces", "tracking", "emotion", "features", "environment", "fcc", "attention"),
+        *("separation", "environment_build"),
         *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
     ],
     ["pipeline", "stages", "redaction"],

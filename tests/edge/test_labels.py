@@ -1,10 +1,10 @@
-"""One table of synonyms, and label sets made of the house's names."""
+"""One table of synonyms."""
 
 from __future__ import annotations
 
 import pytest
 
-from edge.labels import LABEL_SETS, MEANING_MAPS, SYNONYMS, canonical
+from edge.labels import SYNONYMS, canonical
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,6 @@ def test_canonical(given: str, expected: str) -> None:
     assert canonical(given) == expected
 
 
-def test_sets_use_the_names_of_the_table() -> None:
-    names = set(SYNONYMS.values())
-    for labels in LABEL_SETS.values():
-        assert set(labels) <= names and len(set(labels)) == len(labels)
-
-
-def test_a_change_of_meaning_is_no_synonym() -> None:
-    for changes in MEANING_MAPS.values():
-        for before, after in changes.items():
-            assert canonical(before) == before != after
+def test_every_name_is_its_own_canonical_form() -> None:
+    for name in SYNONYMS.values():
+        assert canonical(name) == name

@@ -1,0 +1,350 @@
+"""The cached environment: what there is to look at, as embeddings, and how like it the thing looked at is.
+
+A cache belongs to one artefact (embedder *and* precision). Per scale (local windows, whole scenes) it holds a mean, an
+optional projection and a faiss index over L2-normalised vectors. Centring matters: pooled features after a ReLU are
+non-negative, so that raw cosines sit in a narrow band near 1. The mean of n cached vectors is shrunk towards the mean
+m_model over a varied picture set, (k * m_model + n * m_env) / (k + n) with k = 32: in a small environment the plain
+mean would centre a single scene onto zero, and two onto opposite vectors.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import faiss
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from edge.errors import CacheError
+from edge.files import atomic_folder, sha256_file
+from edge.manifest import Manifest
+from edge.records import NAN, Vector
+
+Matrix = npt.NDArray[np.float32]
+
+ENV_FILE = "env.json"
+FORMAT = 1
+SHRINKAGE_K = 32  #: weight of the model's mean against n cached vectors
+SCALES = ("local", "global")
+
+_ZERO = 1e-6  #: a centred vector shorter than this has no direction
+_FLAT_AXIS = 1e-12  #: share of the largest variance below which an axis is noise
+_FLAT_UP_TO = 4000  #: vectors; a flat search of more takes longer than a frame's score may
+_PCA_SAMPLES = 4  #: vectors needed per dimension of the projection
+#: One row per cached window: its view, place, side (pixels of the view) and region (-1: none).
+ENTRY = np.dtype([("view", "<i4"), ("x", "<i4"), ("y", "<i4"), ("side", "<i4"), ("region", "<i4")])
+
+
+class Match(NamedTuple):
+    """The best entries of the environment for one fixation. A similarity that is undefined is nan, with a `reason`.
+
+    `entry_local` and `entry_global` are rows of the cache, -1 where there is none.
+    """
+
+    sim_local: float
+    sim_global: float
+    region: str
+    entry_local: int
+    entry_global: int
+    reason: str
+
+
+class EnvironmentInfo(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """`env.json`: what the cache was made with and holds, and the hash of each of its files."""
+
+    embedder: str
+    embedder_id: str
+    model_sha256: str
+    precision: str
+    embedding: str
+    window: str
+    scales: tuple[float, ...]
+    n_views: int
+    n_entries: int
+    dim_local: int
+    dim_global: int
+    regions: tuple[str, ...]
+    views: tuple[str, ...]
+    separation: dict[str, Any]
+    files: dict[str, str] = {}
+    format: int = FORMAT
+
+
+def pca_dim(embedding: str) -> int:
+    """Return N of ``pca:N``, 0 for ``centred`` and ``raw``.
+
+    Raises
+    ------
+    CacheError
+        `embedding` is none of these.
+    """
+    match = re.fullmatch(r"raw|centred|pca:([1-9]\d*)", embedding)
+    if not match:
+        raise CacheError("score.embedding", "can't be read", expected="raw, centred or pca:N", got=embedding)
+    return int(match[1] or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """From raw features to unit vectors: subtract `mean` (d,), multiply by `projection` (d, n) if any, normalise."""
+
+    mean: Vector
+    projection: Matrix | None = None
+
+    def __call__(self, features: Matrix) -> Matrix:
+        """Return unit vectors float32 (n, d'); a vector without a direction stays zero."""
+        centred = features - self.mean
+        projected = centred if self.projection is None else centred @ self.projection
+        norm = np.linalg.norm(projected, axis=1, keepdims=True)
+        unit = np.zeros_like(projected)
+        np.divide(projected, norm, out=unit, where=norm > _ZERO)
+        return np.ascontiguousarray(unit)
+
+    @property
+    def dim(self) -> int:
+        """Size of the features that it takes."""
+        return len(self.mean)
+
+
+def fit_transform(features: Matrix, embedding: str, model_mean: Vector | None, *, scale: str) -> Transform:
+    """Fit the transform of one scale.
+
+    Parameters
+    ----------
+    features : float32 (n, d)
+        The environment's raw embeddings.
+    embedding : str
+        ``raw``, ``centred`` or ``pca:N`` (centred, projected on N principal axes and whitened).
+    model_mean : float32 (d,) or None
+        The artefact's mean over a varied picture set.
+    scale : str
+        `local` or `global`, for errors.
+
+    Raises
+    ------
+    CacheError
+        The artefact brings no mean of this size, or n < 4 N.
+    """
+    n, d = features.shape
+    if embedding == "raw":
+        return Transform(np.zeros(d, dtype=np.float32))
+    if model_mean is None or model_mean.shape != (d,):
+        got = "none" if model_mean is None else str(model_mean.shape)
+        raise CacheError(
+            f"embedding {embedding}", f"the artefact's mean_{scale} doesn't fit", expected=f"({d},)", got=got
+        )
+    total = features.sum(axis=0, dtype=np.float64)
+    mean = (SHRINKAGE_K * model_mean.astype(np.float64) + total) / (SHRINKAGE_K + n)
+    dim = pca_dim(embedding)
+    if not dim:
+        return Transform(mean.astype(np.float32))
+    if n < _PCA_SAMPLES * dim or dim > d:
+        raise CacheError(
+            f"embedding {embedding}",
+            f"too few {scale} vectors for {dim} axes",
+            expected=f"at least {_PCA_SAMPLES * dim}",
+            got=str(n),
+            fix="give more reference views or a smaller N",
+        )
+    return Transform(mean.astype(np.float32), _whitening(features - mean, dim))
+
+
+def _whitening(centred: npt.NDArray[np.float64], dim: int) -> Matrix:
+    """Return (d, dim): principal axes over the standard deviation along them; each one's largest part is positive."""
+    variance, axes = np.linalg.eigh(centred.T @ centred / len(centred))
+    variance, axes = variance[::-1][:dim], axes[:, ::-1][:, :dim]
+    sign = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dim)])
+    deviation = np.sqrt(np.maximum(variance, _FLAT_AXIS * variance[0]))
+    return np.ascontiguousarray(axes * sign / deviation, dtype=np.float32)
+
+
+def build_index(vectors: Matrix) -> faiss.Index:
+    """Return an inner-product index: exact up to 4000 vectors, above that inverted lists, a few of them searched."""
+    n, d = vectors.shape
+    flat = faiss.IndexFlatIP(d)
+    if n <= _FLAT_UP_TO:
+        flat.add(vectors)
+        return flat
+    n_lists = round(np.sqrt(n))
+    lists = faiss.IndexIVFFlat(flat, d, n_lists, faiss.METRIC_INNER_PRODUCT)
+    lists.nprobe = max(8, n_lists // 8)
+    lists.train(vectors)
+    lists.add(vectors)
+    return lists
+
+
+class EnvironmentCache:
+    """An environment that can be looked up.
+
+    Parameters
+    ----------
+    info : EnvironmentInfo
+    transforms, indices : pair
+        For the local and for the global scale.
+    entries : structured array of ENTRY, (n_entries,)
+    """
+
+    def __init__(
+        self,
+        info: EnvironmentInfo,
+        transforms: tuple[Transform, Transform],
+        indices: tuple[faiss.Index, faiss.Index],
+        entries: npt.NDArray,
+    ) -> None:
+        self.info, self.transforms, self.indices, self.entries = info, transforms, indices, entries
+
+    def lookup(self, local: Vector, global_: Vector) -> Match:
+        """Find the best entry for a window and for a scene, each by inner product of unit vectors.
+
+        Parameters
+        ----------
+        local, global_ : float32 (d_l,), (d_g,)
+            Raw features of the artefact that the cache belongs to.
+
+        Returns
+        -------
+        Match
+            Cosines clipped to [-1, 1]. Undefined, with `reason`, are `empty_index`, `dimension_mismatch` (features of
+            another size than the cache's), `not_finite`, `zero_vector` and `no_match` (the index found none).
+        """
+        sim_local, entry_local, reason_local = self._best(0, local)
+        sim_global, entry_global, reason_global = self._best(1, global_)
+        reason = f"local_{reason_local}" if reason_local else f"global_{reason_global}" if reason_global else ""
+        return Match(sim_local, sim_global, self.region_of(entry_local), entry_local, entry_global, reason)
+
+    def nearest(self, local: Vector, k: int) -> list[tuple[int, float]]:
+        """Return up to `k` (entry, cosine) for a window, best first; fewer if the cache holds fewer."""
+        found = self._search(0, local, k)
+        return [] if isinstance(found, str) else found
+
+    def region_of(self, entry: int) -> str:
+        """Return the name of the region that a cached window lies in, or ""."""
+        region = int(self.entries["region"][entry]) if 0 <= entry < len(self.entries) else -1
+        return self.info.regions[region] if region >= 0 else ""
+
+    def _best(self, scale: int, features: Vector) -> tuple[float, int, str]:
+        found = self._search(scale, features, 1)
+        if isinstance(found, str):
+            return NAN, -1, found
+        if not found:
+            return NAN, -1, "no_match"
+        entry, similarity = found[0]
+        return similarity, entry, ""
+
+    def _search(self, scale: int, features: Vector, k: int) -> list[tuple[int, float]] | str:
+        """Return the entries found, or why there can't be any."""
+        index, transform = self.indices[scale], self.transforms[scale]
+        if index.ntotal == 0:
+            return "empty_index"
+        if features.shape != (transform.dim,):
+            return "dimension_mismatch"
+        if not np.isfinite(features).all():
+            return "not_finite"
+        unit = transform(features[np.newaxis])
+        if not unit.any():
+            return "zero_vector"
+        similarities, entries = index.search(unit, min(k, index.ntotal))
+        pairs = zip(entries[0].tolist(), similarities[0].tolist(), strict=True)
+        return [(entry, min(max(similarity, -1.0), 1.0)) for entry, similarity in pairs if entry >= 0]
+
+    def write(self, folder: Path) -> None:
+        """Write the files of this cache into `folder`, `env.json` with their hashes last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / "entries.npy", self.entries, allow_pickle=False)
+        for scale, transform, index in zip(SCALES, self.transforms, self.indices, strict=True):
+            np.save(folder / f"mean_{scale}.npy", transform.mean)
+            if transform.projection is not None:
+                np.save(folder / f"projection_{scale}.npy", transform.projection)
+            faiss.write_index(index, str(folder / f"{scale}.faiss"))
+        files = {file.name: sha256_file(file) for file in sorted(folder.iterdir())}
+        info = msgspec.structs.replace(self.info, files=files)
+        (folder / ENV_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info), indent=1))
+
+    @classmethod
+    def load(cls, folder: Path, manifest: Manifest, *, embedding: str = "") -> EnvironmentCache:
+        """Load the cache that belongs to an artefact.
+
+        Parameters
+        ----------
+        folder : Path
+            What `emogaze env build` wrote: one sub-folder per artefact.
+        manifest : Manifest
+            The embedder in use.
+        embedding : str
+            The embedding that is asked for; empty = whatever the cache was built with.
+
+        Raises
+        ------
+        CacheError
+            There is no cache of this artefact, a file was altered, or it was built with another embedding.
+        """
+        part = folder / manifest.name
+        if not (part / ENV_FILE).is_file():
+            built = ", ".join(info.embedder for info in list_caches(folder))
+            fix = f"rebuild it: emogaze env build ... -o {folder}"
+            raise CacheError(
+                f"environment {folder}", "has no cache of this model", expected=manifest.name, got=built, fix=fix
+            )
+        info = read_info(part)
+        thing = f"environment {part}"
+        if info.model_sha256 != manifest.sha256:
+            fix = f"rebuild it: emogaze env build ... -o {folder}"
+            expected, got = manifest.model_id, info.embedder_id
+            raise CacheError(thing, "was built by another model", expected=expected, got=got, fix=fix)
+        if embedding and embedding != info.embedding:
+            fix = "rebuild it, or set score.embedding"
+            raise CacheError(thing, "was built with another embedding", expected=embedding, got=info.embedding, fix=fix)
+        return cls._read(part, info)
+
+    @classmethod
+    def _read(cls, folder: Path, info: EnvironmentInfo) -> EnvironmentCache:
+        # One query gains nothing from several threads, and their pool's idle spinning takes time from the others.
+        faiss.omp_set_num_threads(1)
+        transforms, indices = [], []
+        for scale in SCALES:
+            mean = np.load(folder / f"mean_{scale}.npy", allow_pickle=False)
+            name = f"projection_{scale}.npy"
+            projection = np.load(folder / name, allow_pickle=False) if name in info.files else None
+            transforms.append(Transform(mean, projection))
+            indices.append(faiss.read_index(str(folder / f"{scale}.faiss")))
+        entries = np.load(folder / "entries.npy", allow_pickle=False)
+        return cls(info, (transforms[0], transforms[1]), (indices[0], indices[1]), entries)
+
+
+def store(folder: Path, caches: list[EnvironmentCache]) -> None:
+    """Write one cache per artefact as `folder`, in one step: the old folder or the whole new one."""
+    with atomic_folder(folder, marker=f"*/{ENV_FILE}") as part:
+        for cache in caches:
+            cache.write(part / cache.info.embedder)
+
+
+def list_caches(folder: Path) -> list[EnvironmentInfo]:
+    """Return the descriptions of the caches in `folder`, by artefact; none if it isn't an environment."""
+    return [read_info(file.parent) for file in sorted(folder.glob(f"[!.]*/{ENV_FILE}"))]
+
+
+def read_info(folder: Path) -> EnvironmentInfo:
+    """Read one cache's `env.json` and check its files against their hashes.
+
+    Raises
+    ------
+    CacheError
+        It can't be read, is of another format, or a file is missing or altered.
+    """
+    file = folder / ENV_FILE
+    try:
+        info = msgspec.json.decode(file.read_bytes(), type=EnvironmentInfo)
+        hashes = {name: sha256_file(folder / name) for name in info.files}
+    except (OSError, msgspec.DecodeError) as error:
+        raise CacheError(str(file), f"can't be read: {error}", fix="rebuild it with `emogaze env build`") from error
+    if info.format != FORMAT:
+        raise CacheError(str(file), "another format", expected=str(FORMAT), got=str(info.format), fix="rebuild it")
+    altered = [name for name, value in info.files.items() if hashes[name] != value]
+    if altered or not {f"{scale}.faiss" for scale in SCALES} <= set(info.files):
+        names = ", ".join(altered) or "index files are not listed"
+        raise CacheError(str(folder), f"was altered: {names}", fix="rebuild it with `emogaze env build`")
+    return info
