@@ -1,0 +1,111 @@
+"""`emogaze env`: build the cached environment that fixations are compared with, and say what one holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+_SOURCE = "A picture, a folder of pictures, or a clip. Not what is to be scored: a match with itself makes FCC 1."
+
+
+def add(app: typer.Typer) -> None:
+    group = typer.Typer(help="Build and inspect the cached environment.", no_args_is_help=True)
+    group.command("build")(build)
+    group.command("inspect")(inspect)
+    app.add_typer(group, name="env")
+
+
+def build(
+    source: Annotated[str, typer.Argument(help=_SOURCE)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
+    regions: Annotated[Path | None, typer.Option(help="TOML file with named regions.")] = None,
+    other: Annotated[str, typer.Option(help="Pictures or clip of another environment, for the retrieved AUC.")] = "",
+    start: Annotated[float, typer.Option(min=0, help="Skip a clip's first seconds.")] = 0.0,
+    end: Annotated[float, typer.Option(min=0, help="Stop a clip here; 0 = at its end.")] = 0.0,
+    every: Annotated[float, typer.Option(min=0, help="Seconds between a clip's views.")] = 1.0,
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="Settings of models and score.")] = None,
+    override: Annotated[list[str], typer.Option("--set", help="section.key=value; wins over the file.")] = [],
+    json: Annotated[bool, typer.Option("--json", help="Print what was built as JSON.")] = False,
+) -> None:
+    """Embed tiles of reference views at several scales and store them with their mean, index and separation."""
+    from edge import environment, environment_build
+    from edge.backends.base import open_model
+    from edge.commands.base import progress
+    from edge.config import load
+    from edge.features import Embedder
+
+    settings = load(config, override)
+    environment.pca_dim(settings.score.embedding)
+    named = environment_build.read_regions(regions) if regions else None
+    model = open_model(settings.models.embedder, settings.models)
+    views = environment_build.read_views(source, start_s=start, end_s=end, every_s=every)
+    cache = environment_build.build(
+        Embedder(model, settings.score),
+        progress(views, "views"),
+        settings.score,
+        regions=named,
+        others=environment_build.read_views(other) if other else (),
+    )
+    environment.store(output, [cache])
+    options = {"source": source, "output": str(output), "start": start, "end": end, "every": every, "other": other}
+    _print([cache.info], options, json)
+
+
+def inspect(
+    folder: Annotated[Path, typer.Argument(help="Folder written by `env build`.")],
+    model: Annotated[str, typer.Option(help="The artefact to show; default: the configured one, else the first.")] = "",
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Print what a cache holds, after checking its files against their hashes."""
+    from edge import environment
+    from edge.config import ModelsConfig
+    from edge.errors import CacheError
+
+    caches = environment.list_caches(folder)
+    if not caches:
+        raise CacheError(str(folder), "is no environment cache", fix="write one with `emogaze env build`")
+    wanted = model or ModelsConfig().embedder
+    chosen = [info for info in caches if info.embedder == wanted]
+    if model and not chosen:
+        have = ", ".join(info.embedder for info in caches)
+        raise CacheError(str(folder), f"has no cache of {model}", got=have)
+    first = chosen or caches[:1]
+    rest = [info for info in caches if info is not first[0]]
+    _print([*first, *rest], {"folder": str(folder), "model": model}, json)
+
+
+def describe(info: Any) -> dict[str, Any]:
+    """Return what is printed of one cache."""
+    keys = (
+        "embedder_id",
+        "model_sha256",
+        "precision",
+        "embedding",
+        "window",
+        "n_entries",
+        "n_views",
+        "dim_local",
+        "dim_global",
+    )
+    return {key: getattr(info, key) for key in keys} | {"regions": info.regions, "separation": info.separation}
+
+
+def _print(infos: list[Any], options: dict[str, Any], json: bool) -> None:
+    from edge.commands.base import emit_json
+
+    if json:
+        others = [describe(info) for info in infos[1:]]
+        emit_json("env", options, {**describe(infos[0]), "other_artefacts": others})
+        return
+    for info in infos:
+        values = describe(info)
+        separation = values.pop("separation")
+        for key, value in values.items():
+            print(f"{key:13} {', '.join(value) if isinstance(value, tuple) else value}")
+        print("separation    " + ", ".join(f"{key} {_number(value)}" for key, value in separation.items()))
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else "none" if value is None else str(value)
