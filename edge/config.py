@@ -43,6 +43,12 @@ class SceneConfig(Section, frozen=True):
     start_s: Annotated[float, _number("skip a clip's first seconds", ge=0)] = 0.0
     end_s: Annotated[float, _number("stop a clip here; 0 = at its end", ge=0)] = 0.0
     rate_hz: Annotated[float, _number("declared picture rate; a folder of pictures needs it", ge=0, le=1000)] = 0.0
+    width_px: Annotated[int, _number("picture width to ask a camera for; 0 = its own", ge=0, le=16384)] = 0
+    height_px: Annotated[int, _number("picture height to ask a camera for; 0 = its own", ge=0, le=16384)] = 0
+    pixel_format: Annotated[
+        str, _text("four-character V4L2 format to ask for, such as MJPG, GREY or Y10; empty = any")
+    ] = ""
+    open_ms: Annotated[int, _number("a live camera must deliver its first picture within", ge=100, le=60000)] = 4000
     silent_ms: Annotated[int, _number("a live camera that is silent for longer is stale", ge=1)] = 500
     frozen_ms: Annotated[int, _number("identical pictures for longer are stale; 0 = never", ge=0)] = 2000
 

@@ -3,6 +3,7 @@
     EmoGazeError
     ├── ConfigError          a setting is unknown, out of bounds or contradicts another
     ├── SourceError          a camera, clip, gaze file or stream can't be used
+    │   ├── AbsentError      it isn't there, and may come
     │   └── StalledError     it was there and stopped delivering
     ├── ModelError           an artefact is missing, altered or doesn't fit
     │   └── BackendError     an inference runtime is missing or failed
@@ -55,6 +56,10 @@ class ConfigError(EmoGazeError):
 
 class SourceError(EmoGazeError):
     """A camera, clip, gaze file or stream can't be used."""
+
+
+class AbsentError(SourceError):
+    """A source isn't there (refused connection, no such device); it may come, so a live source is tried again."""
 
 
 class StalledError(SourceError):

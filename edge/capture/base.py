@@ -1,15 +1,18 @@
 """The contract of a frame source.
 
 A plug-in module in this folder defines ``open_source(scene: SceneConfig, role: Role) -> FrameSource`` and
-``matches(source: str) -> bool`` (does this source text belong to me?).
+``matches(source: str) -> bool`` (does this source text belong to me?). A live one returns
+`edge.capture._live.LiveSource` and defines ``open_reader(scene: SceneConfig) -> Reader``, run in the child process.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit, urlunsplit
 
-from edge.records import Frame
+from edge.records import Frame, Image
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +29,33 @@ class FrameInfo:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """How a live source is doing. Times are host-monotonic ns, 0 where there is none yet.
+
+    `absent` is tried again for ever, `stalled` (opens or opened, and delivers nothing) too; `refused` is final. A
+    `same_fault` of 2 or more says that reopening ended twice in the same fault without a picture in between.
+    """
+
+    state: Literal["opening", "delivering", "stalled", "absent", "refused", "ended"]
+    reason: str = ""
+    same_fault: int = 0
+    captured: int = 0
+    dropped: int = 0
+    restarts: int = 0
+    newest_ns: int = 0
+    changed_ns: int = 0
+
+
 class FrameSource(ABC):
     """Pictures of one camera, in order of time. Use as a context manager."""
 
     info: FrameInfo
+
+    @property
+    def status(self) -> SourceStatus | None:
+        """How a live source is doing; None for files."""
+        return None
 
     @abstractmethod
     def read(self, timeout_s: float = 1.0) -> Frame | None:
@@ -55,3 +81,37 @@ class FrameSource(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Reader(ABC):
+    """The inside of a live source, run in its child process: opened by construction, read until it fails.
+
+    Raises
+    ------
+    AbsentError, StalledError
+        From the constructor or `read`: worth trying again.
+    SourceError
+        Not worth trying again.
+    """
+
+    info: FrameInfo
+
+    @abstractmethod
+    def read(self) -> tuple[int, Image] | None:
+        """Return (host-monotonic ns at which the picture had arrived, BGR picture), or None at the end of a file."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free the source."""
+
+
+def public_name(source: str) -> str:
+    """Return a source's name as it may be shown: without user and password, nor the query, of a URL.
+
+    >>> public_name("rtsp://admin:secret@10.0.0.7:554/ch1?token=1")
+    'rtsp://10.0.0.7:554/ch1'
+    """
+    if "://" not in source:
+        return source
+    parts = urlsplit(source)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
