@@ -107,7 +107,7 @@ def test_lateness_after_a_pause():
 
 
 def test_lateness_forgets_what_is_half_a_minute_old():
-    """A stream whose clock runs 0.1 % slower than ours must not be late for ever: 29 pictures of 1.001 s fit into 30 s."""
+    """A stream whose clock runs 0.1 % slow must not be late for ever: 29 intervals of 1.001 s fit into 30 s."""
     s = 1_000_000_000
     lateness = Lateness()
     late = [lateness.add(t * s, t * s + t * s // 1000) for t in range(0, 200)]
