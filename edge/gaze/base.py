@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
+from edge.gaze.geometry import Geometry
 from edge.records import RawGaze
 
 GazeFrame = Literal["scene_px", "scene_norm", "screen_px", "screen_norm", "direction"]
@@ -36,6 +37,7 @@ class GazeSource(ABC):
     """Gaze samples in order of time. Use as a context manager."""
 
     info: GazeInfo
+    geometry: Geometry | None = None  #: what the source itself knows of its camera or screen
 
     @abstractmethod
     def read_until(self, t_ns: int) -> list[RawGaze]:

@@ -1,0 +1,180 @@
+"""Gaze from a table: CSV (comma, semicolon or tab; with or without a byte-order mark) or a structured `.npy`.
+
+Times are taken as they are, in the declared unit, relative to the clip's zero (its first picture). Lines that start
+with `#` before the header may declare what the settings leave open, as `# key: value` with the keys time_unit, units,
+frame, origin, geometry (TOML), hz, device and simulated.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edge.config import GazeConfig
+from edge.errors import ConfigError, SourceError
+from edge.gaze.geometry import read_geometry
+from edge.gaze.recorded import Declared, GazeTable, RecordedGaze, gaze_info
+
+NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
+COLUMNS = ("t", "x", "y", "valid", "confidence", "pupil_mm", "openness")
+MISSING = {"", ".", "-", "na", "n/a", "nan", "null", "none"}
+WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+
+
+def matches(source: str) -> bool:
+    """Whether `source` looks like a table."""
+    return Path(source).suffix.lower() in (".csv", ".tsv", ".txt", ".npy") and Path(source).is_file()
+
+
+def open_source(gaze: GazeConfig) -> RecordedGaze:
+    """Read the table whole.
+
+    Raises
+    ------
+    SourceError
+        The file can't be read, lacks a column or holds no sample.
+    ConfigError
+        The time unit, or the frame and unit of x and y, is undeclared.
+    """
+    path = Path(gaze.source)
+    declared, names, values = _read_npy(path) if path.suffix.lower() == ".npy" else _read_text(path, gaze.columns)
+    geometry = read_geometry(gaze.geometry) or declared.geometry
+    info = gaze_info(gaze, declared, geometry)
+    unit = gaze.time_unit or declared.time_unit
+    if unit not in NS:
+        raise ConfigError(gaze.source, "the unit of the times is undeclared", fix='add time_unit = "s" to [gaze]')
+    chosen = choose_columns(gaze.source, names, gaze.columns)
+    source = RecordedGaze(info, _table(values, chosen, NS[unit], gaze.source), offset_ms=gaze.offset_ms)
+    source.geometry = geometry
+    return source
+
+
+def choose_columns(source: str, names: list[str], wanted: dict[str, str]) -> dict[str, str]:
+    """Return {meaning: column name} of the columns that are there; declared ones must be.
+
+    Raises
+    ------
+    ConfigError
+        An unknown meaning is declared.
+    SourceError
+        A declared column, or one of t, x and y, is absent.
+    """
+    if unknown := sorted(set(wanted) - set(COLUMNS)):
+        raise ConfigError("gaze.columns", f"there is no {unknown[0]!r}", expected="one of " + ", ".join(COLUMNS))
+    chosen = {meaning: wanted.get(meaning, meaning) for meaning in COLUMNS}
+    for meaning, name in list(chosen.items()):
+        if name in names:
+            continue
+        if meaning in wanted or meaning in ("t", "x", "y"):
+            raise SourceError(
+                source,
+                f"has no column {name!r}",
+                got=", ".join(names),
+                fix='declare columns = {t = "...", x = "...", y = "..."} in [gaze]',
+            )
+        del chosen[meaning]
+    return chosen
+
+
+def _read_npy(path: Path) -> tuple[Declared, list[str], Any]:
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise SourceError(str(path), f"can't be read: {error}") from error
+    if values.dtype.names is None:
+        raise SourceError(str(path), "has no named fields", expected="a structured array with fields such as t, x, y")
+    return Declared(), list(values.dtype.names), values
+
+
+def _read_text(path: Path, wanted: dict[str, str]) -> tuple[Declared, list[str], dict[str, list[float]]]:
+    """Read the comments, the header and the columns that have a meaning."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            comments, header = _head(file)
+            delimiter = next((d for d in "\t;" if d in header), ",")
+            names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+            chosen = choose_columns(str(path), names, wanted)
+            places = {name: names.index(name) for name in chosen.values()}
+            rows = csv.reader(file, delimiter=delimiter)
+            columns = _parse(rows, places, path, first=len(comments) + 2, comma_decimals=delimiter != ",")
+    except FileNotFoundError:
+        raise SourceError(str(path), "no such file") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(str(path), f"can't be read as a table: {error}") from error
+    return _declared(comments), names, columns
+
+
+def _head(file: Iterator[str]) -> tuple[list[str], str]:
+    comments: list[str] = []
+    for line in file:
+        if not line.startswith("#"):
+            return comments, line.rstrip("\r\n")
+        comments.append(line[1:].strip())
+    return comments, ""
+
+
+def _parse(
+    rows: Iterator[list[str]], places: dict[str, int], path: Path, *, first: int, comma_decimals: bool
+) -> dict[str, list[float]]:
+    columns: dict[str, list[float]] = {name: [] for name in places}
+    targets = [(name, place, columns[name]) for name, place in places.items()]
+    for number, row in enumerate(rows, first):
+        if not row:
+            continue
+        for name, place, column in targets:
+            text = row[place].strip() if place < len(row) else ""
+            try:
+                column.append(float(text.replace(",", ".") if comma_decimals else text))
+            except ValueError:
+                column.append(_word(text, f"{path} line {number} column {name!r}"))
+    return columns
+
+
+def _word(text: str, thing: str) -> float:
+    low = text.lower()
+    if low in MISSING:
+        return math.nan
+    if low in WORDS:
+        return WORDS[low]
+    raise SourceError(thing, f"{text!r} is no number")
+
+
+def _declared(comments: list[str]) -> Declared:
+    said: dict[str, str] = {}
+    for line in comments:
+        key, colon, value = line.partition(":")
+        if colon:
+            said[key.strip().lower()] = value.strip()
+    hz = said.get("hz", "")
+    return Declared(
+        time_unit=said.get("time_unit", ""),
+        units=said.get("units", ""),
+        frame=said.get("frame", ""),
+        origin=said.get("origin", ""),
+        geometry=read_geometry(said.get("geometry", "")),
+        hz=float(hz) if hz.replace(".", "", 1).isdigit() else 0.0,
+        simulated=said.get("simulated", "").lower() in ("yes", "true", "1"),
+        device=said.get("device", ""),
+        note=said.get("note", ""),
+    )
+
+
+def _table(values: Any, chosen: dict[str, str], ns: float, source: str) -> GazeTable:
+    column = {meaning: np.asarray(values[name], dtype=np.float64) for meaning, name in chosen.items()}
+    times = column["t"] * ns
+    if lost := int(np.count_nonzero(~np.isfinite(times))):
+        raise SourceError(source, f"{lost} of {len(times)} samples have no time")
+    return GazeTable(
+        t_ns=np.round(times).astype(np.int64),
+        x=column["x"],
+        y=column["y"],
+        valid=column["valid"] > 0 if "valid" in column else None,
+        confidence=column.get("confidence"),
+        pupil_mm=column.get("pupil_mm"),
+        openness=column.get("openness"),
+    )

@@ -1,0 +1,148 @@
+"""Gaze from a file: whole columns in memory, handed out sample by sample on the file's own clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from edge.config import GazeConfig
+from edge.errors import ConfigError, SourceError
+from edge.gaze.base import GazeFrame, GazeInfo, GazeSource, GazeUnits
+from edge.gaze.geometry import Geometry
+from edge.records import RawGaze
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class GazeTable:
+    """Columns of a recording, each (n,): times in int64 nanoseconds; what the file lacks is left None."""
+
+    t_ns: npt.NDArray[np.int64]
+    x: Floats
+    y: Floats
+    valid: npt.NDArray[np.bool_] | None = None
+    confidence: Floats | None = None
+    pupil_mm: Floats | None = None
+    openness: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+
+@dataclass(slots=True)
+class Declared:
+    """What a file says of itself; the configuration wins over it."""
+
+    time_unit: str = ""
+    units: str = ""
+    frame: str = ""
+    origin: str = ""
+    geometry: Geometry | None = None
+    hz: float = 0.0
+    simulated: bool = False
+    device: str = ""
+    note: str = ""
+
+
+class RecordedGaze(GazeSource):
+    """A recording behind the contract of a gaze source. Its order is kept, even where its clock runs backwards."""
+
+    def __init__(self, info: GazeInfo, table: GazeTable, *, offset_ms: float = 0.0) -> None:
+        if not len(table):
+            raise SourceError(info.source, "holds no gaze sample")
+        self.info = info
+        self._next = 0
+        n = len(table)
+        nan = np.full(n, np.nan)
+        finite = np.isfinite(table.x) & np.isfinite(table.y)
+        self._t_ns = (table.t_ns + round(offset_ms * 1e6)).tolist()
+        self._rest = (
+            table.x.tolist(),
+            table.y.tolist(),
+            (np.ones(n) if table.confidence is None else table.confidence).tolist(),
+            (finite if table.valid is None else finite & table.valid).tolist(),
+            (nan if table.pupil_mm is None else table.pupil_mm).tolist(),
+            (nan if table.openness is None else table.openness).tolist(),
+        )
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """First and last time of the recording."""
+        return min(self._t_ns), max(self._t_ns)
+
+    def read_until(self, t_ns: int) -> list[RawGaze]:
+        start = self._next
+        while self._next < len(self._t_ns) and self._t_ns[self._next] <= t_ns:
+            self._next += 1
+        return [self._sample(i) for i in range(start, self._next)]
+
+    @property
+    def ended(self) -> bool:
+        return self._next >= len(self._t_ns)
+
+    def close(self) -> None:
+        self._next = len(self._t_ns)
+
+    def _sample(self, i: int) -> RawGaze:
+        return RawGaze(i, self._t_ns[i], *(column[i] for column in self._rest))
+
+
+def gaze_info(config: GazeConfig, declared: Declared, geometry: Geometry | None) -> GazeInfo:
+    """Return what a recording declares, by the configuration first, then by the file itself.
+
+    A unit follows from a frame, and a frame from a unit where the geometry leaves one choice.
+
+    Raises
+    ------
+    ConfigError
+        Frame and unit are undeclared.
+    """
+    units, frame = config.units or declared.units, config.frame or declared.frame
+    if not frame:
+        if units in ("deg", "vector"):
+            frame = "direction"
+        elif units in ("px", "norm") and geometry and (geometry.camera is None) != (geometry.screen is None):
+            frame = f"{'screen' if geometry.screen else 'scene'}_{units}"
+        else:
+            raise ConfigError(
+                config.source,
+                "the frame of x and y is undeclared",
+                fix='add frame = "scene_px" (or scene_norm, screen_px, screen_norm, direction) to [gaze]',
+            )
+    if not units:
+        if frame == "direction":
+            raise ConfigError(
+                config.source,
+                "the unit of the direction is undeclared",
+                fix='add units = "deg" (or "vector") to [gaze]',
+            )
+        units = frame.rpartition("_")[2]
+    origin = declared.origin if declared.origin and config.origin == "top-left" else config.origin
+    return GazeInfo(
+        source=config.source,
+        frame=_frame(frame, config.source),
+        units=_units(units, config.source),
+        origin="bottom-left" if origin == "bottom-left" else "top-left",
+        live=False,
+        hz_declared=declared.hz,
+        simulated=declared.simulated,
+        device=declared.device,
+        note=declared.note,
+    )
+
+
+def _frame(text: str, source: str) -> GazeFrame:
+    for frame in ("scene_px", "scene_norm", "screen_px", "screen_norm", "direction"):
+        if text == frame:
+            return frame
+    raise ConfigError(source, f"declares an unknown frame {text!r}")
+
+
+def _units(text: str, source: str) -> GazeUnits:
+    for units in ("px", "norm", "deg", "vector"):
+        if text == units:
+            return units
+    raise ConfigError(source, f"declares unknown units {text!r}")
