@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TEST_MODELS := more mobilenet_v3_large-seeded-fp32 resnet50-seeded-fp32
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo test test-long lint lock clean
@@ -11,11 +12,13 @@ demo: $(VENV)/.demo
 	$(BIN)/python -m host_tools demo -o runs/demo
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m models fetch default
+	$(BIN)/python -m models fetch default $(TEST_MODELS)
+	@if command -v npm >/dev/null; then $(BIN)/python -m models fetch npm; fi
 	$(BIN)/python -m pytest
 
 test-long: $(VENV)/.test lint
-	$(BIN)/python -m models fetch default
+	$(BIN)/python -m models fetch default $(TEST_MODELS)
+	@if command -v npm >/dev/null; then $(BIN)/python -m models fetch npm; fi
 	$(BIN)/python -m pytest -m "long or not long"
 
 lint: $(VENV)/.test

@@ -33,6 +33,19 @@ _GRID = 3  # local windows per side of a picture
 _WINDOW = 0.25  # their size, as a share of the short side
 
 
+def unit_input(mean: float, divisor: float, side: int = 224) -> TensorSpec:
+    """RGB with one mean and one divisor for all channels."""
+    return TensorSpec(
+        name="image",
+        shape=(-1, 3, side, side),
+        layout="NCHW",
+        colour="RGB",
+        mean=(mean,) * 3,
+        scale=(1 / divisor,) * 3,
+        dims=("n", "channels", "height", "width"),
+    )
+
+
 def imagenet_input(side: int = 224) -> TensorSpec:
     """RGB, ImageNet's mean and standard deviation, which are given for values of 0..1."""
     return TensorSpec(

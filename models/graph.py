@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from edge.manifest import TensorSpec
+from models.state import Weights
 
 OPSET = 17  # the newest that every runtime of the last years reads
 IR_VERSION = 8
@@ -54,9 +55,25 @@ class Graph:
             "Conv", *inputs, strides=[stride] * 2, pads=sides, group=group, kernel_shape=list(kernel.shape[2:])
         )
 
+    def constant(self, value: float) -> str:
+        return self.weight(np.array(value, dtype=np.float32), "c")
+
     def relu6(self, x: str, name: str = "") -> str:
-        low, high = (self.weight(np.array(v, dtype=np.float32), "c") for v in (0.0, 6.0))
-        return self.op("Clip", x, low, high, name=name)
+        return self.op("Clip", x, self.constant(0.0), self.constant(6.0), name=name)
+
+    def hard_sigmoid(self, x: str) -> str:
+        return self.op("HardSigmoid", x, alpha=1 / 6, beta=0.5)
+
+    def hard_swish(self, x: str, name: str = "") -> str:
+        return self.op("Mul", x, self.hard_sigmoid(x), name=name)
+
+    def linear(self, x: str, weight: Array, bias: Array, name: str = "") -> str:
+        """Fully connected layer with `weight` (out, in)."""
+        return self.op("Gemm", x, self.weight(weight), self.weight(bias, "b"), transB=1, name=name)
+
+    def pool_features(self, feature_map: str) -> str:
+        """Add the embedder's output `features`: the mean of its last feature map."""
+        return self.op("Flatten", self.op("GlobalAveragePool", feature_map), name="features")
 
     def model(self, inputs: tuple[TensorSpec, ...], outputs: tuple[TensorSpec, ...], name: str) -> onnx.ModelProto:
         """Return the checked model. A free size keeps its name from `dims`, or is called after its place."""
@@ -69,16 +86,43 @@ class Graph:
         return model
 
 
-def fold_batch_norm(
-    kernel: Array, norm: dict[str, Array], epsilon: float, bias: Array | None = None
-) -> tuple[Array, Array]:
+class NormedNet(Graph):
+    """A graph of convolutions with batch normalisation folded in, its weights asked for by their PyTorch names."""
+
+    def __init__(self, weights: Weights, epsilon: float) -> None:
+        super().__init__()
+        self.weights, self._epsilon = weights, epsilon
+
+    def conv_norm(
+        self,
+        x: str,
+        names: tuple[str, str],
+        shape: tuple[int, int, int],
+        *,
+        stride: int = 1,
+        group: int = 1,
+        pads: list[int] | None = None,
+    ) -> str:
+        """Convolution `names[0]` and normalisation `names[1]`; `shape`: channels out, in, and the kernel's side."""
+        out, channels, side = shape
+        kernel = self.weights(f"{names[0]}.weight", (out, channels // group, side, side))
+        norm = {k: self.weights(f"{names[1]}.{k}", (out,)) for k in ("weight", "bias", "running_mean", "running_var")}
+        kernel, bias = fold_batch_norm(kernel, norm, self._epsilon)
+        return self.conv(x, kernel, bias, stride=stride, pads=side // 2 if pads is None else pads, group=group)
+
+    def classify(self, x: str, name: str, shape: tuple[int, int], output: str = "") -> str:
+        """Fully connected layer `name`; `shape`: out, in."""
+        return self.linear(x, self.weights(f"{name}.weight", shape), self.weights(f"{name}.bias", shape[:1]), output)
+
+
+def fold_batch_norm(kernel: Array, norm: dict[str, Array], epsilon: float) -> tuple[Array, Array]:
     """Return kernel and bias of the convolution that equals `kernel` followed by batch normalisation.
 
     `norm` holds `weight`, `bias`, `running_mean` and `running_var`, each (out,). Computed in float64.
     """
     n = {key: value.astype(np.float64) for key, value in norm.items()}
     factor = n["weight"] / np.sqrt(n["running_var"] + epsilon)
-    shift = n["bias"] + ((0.0 if bias is None else bias.astype(np.float64)) - n["running_mean"]) * factor
+    shift = n["bias"] - n["running_mean"] * factor
     return (kernel * factor[:, None, None, None]).astype(np.float32), shift.astype(np.float32)
 
 

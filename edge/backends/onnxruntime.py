@@ -35,8 +35,9 @@ def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
     options.log_severity_level = _QUIET
     options.intra_op_num_threads = models.threads
     options.inter_op_num_threads = 1
-    # Arenas keep the largest memory ever used; a detector that runs at several sizes would hold all of it.
-    options.enable_cpu_mem_arena = False
+    # A memory pattern is one block per input shape, kept for ever: a detector at several sizes would hold one for each
+    # (258 against 185 MB for CenterFace at two sizes, at the same speed). Without the arena it is a third slower.
+    options.enable_mem_pattern = False
     # Two pools of spinning threads on two cores steal each other's time.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     known = set(ort.get_available_providers())

@@ -11,16 +11,11 @@ import numpy.typing as npt
 from edge.errors import ModelError
 from edge.manifest import TensorSpec
 from models.archives import Store
+from models.padding import same_pads
 from models.recipes import Built, Recipe
 
 _LABELS = ("angry", "disgust", "fear", "happy", "sad", "surprise", "neutral")
 _SIDE = 64
-
-
-def _same_pads(size: int, kernel: int, stride: int) -> list[int]:
-    """TensorFlow's SAME padding of a square, as [top, left, bottom, right]: the odd pixel goes below and right."""
-    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
-    return [total // 2, total // 2, total - total // 2, total - total // 2]
 
 
 class _Keras:
@@ -59,7 +54,7 @@ class _Keras:
             return graph.op("BatchNormalization", x, *values, epsilon=config["epsilon"]), size
         if kind == "MaxPooling2D":
             kernel = config["pool_size"][0]
-            pads = _same_pads(size, kernel, stride)
+            pads = same_pads(size, kernel, stride)
             pooled = graph.op("MaxPool", x, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pads)
             return pooled, -(-size // stride)
         if kind == "Activation" and config["activation"] == "softmax":
@@ -77,7 +72,7 @@ class _Keras:
     ) -> tuple[str, int]:
         stride, side = config["strides"][0], config["kernel_size"][0]
         same = config["padding"] == "same"
-        pads = _same_pads(size, side, stride) if same else 0
+        pads = same_pads(size, side, stride) if same else 0
         result = self.graph.conv(x, kernel, bias, stride=stride, pads=pads, group=group)
         return result, -(-size // stride) if same else (size - side) // stride + 1
 
