@@ -10,6 +10,7 @@ mean would centre a single scene onto zero, and two onto opposite vectors.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -315,11 +316,17 @@ class EnvironmentCache:
         return cls(info, (transforms[0], transforms[1]), (indices[0], indices[1]), entries)
 
 
-def store(folder: Path, caches: list[EnvironmentCache]) -> None:
-    """Write one cache per artefact as `folder`, in one step: the old folder or the whole new one."""
+def store(folder: Path, caches: Iterable[EnvironmentCache]) -> list[EnvironmentInfo]:
+    """Write one cache per artefact as `folder`, in one step: the old folder or the whole new one.
+
+    A generator is not started before the place is known to be writable.
+    """
+    infos = []
     with atomic_folder(folder, marker=f"*/{ENV_FILE}") as part:
         for cache in caches:
             cache.write(part / cache.info.embedder)
+            infos.append(cache.info)
+    return infos
 
 
 def list_caches(folder: Path) -> list[EnvironmentInfo]:

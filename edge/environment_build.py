@@ -17,6 +17,7 @@ from edge.config import SceneConfig, ScoreConfig, parse_toml
 from edge.environment import ENTRY, EnvironmentCache, EnvironmentInfo, Matrix, build_index, fit_transform
 from edge.errors import CacheError, ConfigError
 from edge.features import Embedder, StillScene, window_px
+from edge.manifest import Manifest
 from edge.records import Image
 from edge.separation import separation
 
@@ -111,6 +112,13 @@ def read_views(source: str, *, start_s: float = 0.0, end_s: float = 0.0, every_s
                 yield View(f"{frame.t_ns / 1e9:.3f}s", frame.image)
 
 
+def canary_view(manifest: Manifest) -> list[View]:
+    """Return the artefact's canary picture: a scene that is surely another one, where no other was given."""
+    if manifest.canary is None:
+        return []
+    return [View(f"{manifest.name}/{manifest.canary.file}", read_picture(manifest.folder / manifest.canary.file).image)]
+
+
 def tiles(width: int, height: int, window: str) -> list[tuple[int, int, int]]:
     """Return (x, y, side) of squares at each scale that cover a picture edge to edge, half overlapping."""
     base = window_px(width, height, window)
@@ -160,7 +168,9 @@ def build(
     if not done.names:
         raise CacheError("environment", "there is no reference view", fix="give pictures or a clip")
     cache = _fit(done, embedder, score, regions)
-    report = separation(embedder, cache, sample.images, [view.image for view in others], seed=seed)
+    foreign = list(others)
+    report = separation(embedder, cache, sample.images, [view.image for view in foreign], seed=seed)
+    report["retrieved_against"] = ", ".join(view.name for view in foreign[:3]) + (", ..." if foreign[3:] else "")
     cache.info = msgspec.structs.replace(cache.info, separation=report)
     return cache
 

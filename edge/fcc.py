@@ -26,6 +26,7 @@ from edge.records import NAN
 
 _FIXED = (0.7, 0.3)
 _OTHER = "other"
+_SUM_TOLERANCE = 1e-9
 #: Weight of the local and of the global similarity, per table and emotion of the person who looks. `merged` settles
 #: where the two published tables (`doc-3.2`, `doc-5.2`) disagree; `fixed` is what applies without an emotion.
 WEIGHTS: dict[str, dict[str, tuple[float, float]]] = {
@@ -102,7 +103,8 @@ def fcc_now(sim_local: float, sim_global: float, alpha: float, beta: float) -> f
     ValueError
         If a weight is negative, the weights don't sum to 1, or a similarity lies outside [-1, 1].
     """
-    _check_weights(np.asarray(alpha), np.asarray(beta))
+    if alpha < 0 or beta < 0 or abs(alpha + beta - 1.0) > _SUM_TOLERANCE:
+        raise ValueError(f"alpha and beta must be at least 0 and sum to 1; got {alpha} and {beta}")
     if abs(sim_local) > 1.0 or abs(sim_global) > 1.0:
         raise ValueError(f"similarities lie in [-1, 1]; got {sim_local} and {sim_global}")
     return to_unit(alpha * float(sim_local) + beta * float(sim_global))
@@ -191,7 +193,8 @@ def fcc_of_fixations(
         Weights; alpha + beta = 1.
     """
     a, b = np.asarray(alpha, np.float64), np.asarray(beta, np.float64)
-    _check_weights(a, b)
+    if not (np.all(a >= 0) and np.all(b >= 0) and np.all(np.abs(a + b - 1.0) <= _SUM_TOLERANCE)):
+        raise ValueError("alpha and beta must be at least 0 and sum to 1")
     local, global_ = (np.clip(np.asarray(s, np.float64), -1.0, 1.0) for s in (sim_local, sim_global))
     return 0.5 * (a * local + b * global_ + 1.0)
 
@@ -219,8 +222,3 @@ def fcc_of_samples(samples: list[str], fcc: npt.ArrayLike) -> SampleFcc:
     mean = np.full(len(order), NAN)
     np.divide(total, n_defined, out=mean, where=n_defined > 0)
     return SampleFcc(order, mean, n_all, n_all - n_defined)
-
-
-def _check_weights(alpha: Floats, beta: Floats) -> None:
-    if not (np.all(alpha >= 0) and np.all(beta >= 0) and np.allclose(alpha + beta, 1.0, rtol=0.0, atol=1e-9)):
-        raise ValueError(f"alpha and beta must be at least 0 and sum to 1; got {alpha} and {beta}")

@@ -126,9 +126,7 @@ class StillScene:
 
     def _thumbnail(self, image: Image) -> npt.NDArray[np.int16]:
         columns, rows = self._BLOCKS
-        step_y = max(1, image.shape[0] // (rows * self._PER_BLOCK))
-        step_x = max(1, image.shape[1] // (columns * self._PER_BLOCK))
-        grid = np.ascontiguousarray(image[::step_y, ::step_x])
+        grid = cv2.resize(image, (columns * self._PER_BLOCK, rows * self._PER_BLOCK), interpolation=cv2.INTER_NEAREST)
         return cv2.resize(grid, self._BLOCKS, interpolation=cv2.INTER_AREA).astype(np.int16)
 
 

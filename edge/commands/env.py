@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +22,12 @@ def build(
     source: Annotated[str, typer.Argument(help=_SOURCE)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
     regions: Annotated[Path | None, typer.Option(help="TOML file with named regions.")] = None,
-    other: Annotated[str, typer.Option(help="Pictures or clip of another environment, for the retrieved AUC.")] = "",
+    other: Annotated[
+        str,
+        typer.Option(
+            help="Pictures or clip of another environment, for the retrieved AUC; default: the model's canary picture."
+        ),
+    ] = "",
     start: Annotated[float, typer.Option(min=0, help="Skip a clip's first seconds.")] = 0.0,
     end: Annotated[float, typer.Option(min=0, help="Stop a clip here; 0 = at its end.")] = 0.0,
     every: Annotated[float, typer.Option(min=0, help="Seconds between a clip's views.")] = 1.0,
@@ -39,18 +45,17 @@ def build(
     settings = load(config, override)
     environment.pca_dim(settings.score.embedding)
     named = environment_build.read_regions(regions) if regions else None
-    model = open_model(settings.models.embedder, settings.models)
-    views = environment_build.read_views(source, start_s=start, end_s=end, every_s=every)
-    cache = environment_build.build(
-        Embedder(model, settings.score),
-        progress(views, "views"),
-        settings.score,
-        regions=named,
-        others=environment_build.read_views(other) if other else (),
-    )
-    environment.store(output, [cache])
+
+    def caches() -> Iterator[environment.EnvironmentCache]:
+        model = open_model(settings.models.embedder, settings.models)
+        views = environment_build.read_views(source, start_s=start, end_s=end, every_s=every)
+        others = environment_build.read_views(other) if other else environment_build.canary_view(model.manifest)
+        embedder = Embedder(model, settings.score)
+        yield environment_build.build(embedder, progress(views, "views"), settings.score, regions=named, others=others)
+
+    infos = environment.store(output, caches())
     options = {"source": source, "output": str(output), "start": start, "end": end, "every": every, "other": other}
-    _print([cache.info], options, json)
+    _print(infos, options, json)
 
 
 def inspect(

@@ -43,8 +43,9 @@ def test_inspect(built: Path) -> None:
     assert document["n_entries"] > 50
     separation = document["separation"]
     assert (separation["n_matched"], separation["n_mismatched"]) == (200, 200)
-    assert separation["auc"] > 0.9 and separation["gap_cos"] > 0.3 and separation["auc_retrieved"] is None
-    assert "auc_retrieved none" in emogaze("env", "inspect", str(built)).stdout
+    assert separation["auc"] > 0.9 and separation["gap_cos"] > 0.3 and separation["auc_retrieved"] > 0.9
+    assert separation["retrieved_against"] == "mobilenet_v2-fp32/canary.png"
+    assert "retrieved_against mobilenet_v2-fp32/canary.png" in emogaze("env", "inspect", str(built)).stdout
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,7 @@ def test_inspect(built: Path) -> None:
         pytest.param(("inspect", "{built}", "--model", "other"), "has no cache of other", id="inspect-another-model"),
         pytest.param(("build", "{tmp}/none.png", "-o", "{tmp}/out"), "no such file", id="missing-source"),
         pytest.param(("build", "{tmp}", "-o", "{tmp}/out"), "holds no pictures", id="empty-folder"),
+        pytest.param(("build", "{tmp}/none.png", "-o", "/proc/out"), "can't be written", id="unwritable"),
         pytest.param(
             ("build", "{tmp}", "-o", "{tmp}/out", "--set", "score.embedding=pca"), "pca:N", id="bad-embedding"
         ),
