@@ -3,7 +3,8 @@
 Jobs are plain values and are cut by the caller, so that their number doesn't depend on how many run at once; results
 come back in the order of the jobs. So any sum over them is the same for any number of processes and either engine. A
 result is stored under the hash of what it depends on (worker, context, job) as soon as it is there: after a kill the
-same call goes on where it stopped.
+same call goes on where it stopped. A key that begins with an underscore (where a file lies, whose content is named by
+another key) is not part of the hash.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class _Call:
         if not self.done_dir:
             return None
         name = f"{self.make_worker.__module__}.{self.make_worker.__qualname__}"
-        text = json.dumps([name, self.context, job], sort_keys=True, separators=(",", ":"))
+        parts = [name, _without_private(self.context), _without_private(job)]
+        text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         key = hashlib.sha256(text.encode()).hexdigest()
         return Path(self.done_dir) / key[:2] / f"{key[2:]}.msgpack"
 
@@ -105,6 +107,10 @@ class _Call:
     def store(self, job: Job, result: Any) -> None:
         if path := self.path(job):
             write_atomic(path, _encode(result))
+
+
+def _without_private(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if not key.startswith("_")}
 
 
 class _Worker:
