@@ -18,7 +18,9 @@ from edge.config import RedactConfig
 from edge.records import Box, Face, Frame, Image, RedactedFrame
 from edge.tracking import FaceTracker, distinct, grow, interpolate, merge, usable
 
-MAX_CELLS = 8  #: blur and mosaic leave at most this many effective pixels across a face, whatever its size
+#: Blur and mosaic leave this many effective pixels across a face, whatever its size: at 8 a face detector still finds
+#: the blurred face of a portrait, at 4 it doesn't.
+MAX_CELLS = 4
 MIN_CELL_PX = 4.0  #: and a small face gets fewer, so that each of them hides several pixels
 WITHHELD = 0  #: value of a picture that is covered whole
 _CADENCE_SLACK_NS = 1_000_000  #: a pass that is due within a millisecond is taken now, not a picture later
@@ -244,7 +246,7 @@ def cover_face(image: Image, box: Box, cover: str, margin: float) -> None:
     box : Box
         Unclipped; the size of the face, not of the part inside, sets the strength of blur and mosaic.
     cover : {"blur", "mosaic", "solid"}
-        `solid` paints it black. The others average it over cells, at most 8 across the face, of at least 4 px; `blur`
+        `solid` paints it black. The others average it over cells, at most 4 across the face, of at least 4 px; `blur`
         then joins them smoothly.
     margin : float
     """

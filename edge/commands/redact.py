@@ -1,0 +1,111 @@
+"""`emogaze redact`: cover the faces in stills, folders of stills and clips."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edge.commands.base import emit_json, progress
+
+if TYPE_CHECKING:
+    from edge.config import Config
+    from edge.redaction import Report
+
+
+def add(app: typer.Typer) -> None:
+    app.command("redact")(redact)
+
+
+def redact(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A still, a folder of stills, or a clip.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="File, or folder, to write.")],
+    gaze: Annotated[str, typer.Option(help="Gaze recording of a clip: the face that is looked at stays clear.")] = "",
+    mode: Annotated[str, typer.Option(help="outside-fixation, all or subject-only; default: the settings'.")] = "",
+    cover: Annotated[str, typer.Option(help="blur, mosaic or solid; default: the settings'.")] = "",
+    keep_audio: Annotated[bool, typer.Option("--keep-audio", help="Copy the sound, though a voice is known.")] = False,
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="Settings file.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, section.key=value; repeatable.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Write a copy in which faces are covered. Metadata (EXIF, places, container tags) and sound stay behind."""
+    from edge.config import load
+
+    given = {"scene.source": str(source), "gaze.source": gaze, "redact.mode": mode, "redact.cover": cover}
+    settings = load(config, [*(set_ or []), *(f"{key}={_quoted(value)}" for key, value in given.items() if value)])
+    if keep_audio:
+        print("emogaze redact: the sound is kept, and a voice tells who someone is", file=sys.stderr)
+    reports = _run(source, output, settings, keep_audio=keep_audio)
+    if json:
+        emit_json("redact", _options(settings, keep_audio=keep_audio), _body(reports))
+        return
+    for report in reports:
+        covered, withheld = report.faces_covered, report.frames_withheld
+        print(f"{report.output}: {len(report.frames)} pictures, {covered} faces covered, {withheld} pictures withheld")
+        for note in filter(None, [report.note, *report.withheld_reasons]):
+            print(f"  {note}")
+
+
+def _run(source: Path, output: Path, settings: Config, *, keep_audio: bool) -> list[Report]:
+    from edge.capture.file import matches as is_clip
+    from edge.errors import ConfigError
+    from edge.redaction import Detectors, Look, plan, redact_clip, redact_still
+
+    pairs = plan(source, output)
+    if is_clip(str(source)) and not source.is_dir():
+        look = Look(settings.gaze, settings.fixations) if settings.gaze.source else None
+        detectors = Detectors.open(settings.models)
+        return [
+            redact_clip(
+                settings.scene,
+                pairs[0][1],
+                detectors,
+                settings.redact,
+                look,
+                keep_audio=keep_audio,
+                watch=lambda pictures, total: progress(pictures, "redact", total),
+            )
+        ]
+    if settings.gaze.source:
+        raise ConfigError("gaze.source", "belongs to a clip's times, and a still has none")
+    detectors = Detectors.open(settings.models)
+    return [
+        redact_still(one, other, detectors, settings.redact, frame_id=index)
+        for index, (one, other) in enumerate(progress(pairs, "redact", len(pairs)))
+    ]
+
+
+def _options(settings: Config, *, keep_audio: bool) -> dict[str, Any]:
+    from edge.config import to_dict
+
+    values = to_dict(settings)
+    return {**{name: values[name] for name in ("redact", "gaze", "fixations", "models")}, "keep_audio": keep_audio}
+
+
+def _body(reports: list[Report]) -> dict[str, Any]:
+    audio = {report.audio for report in reports}
+    return {
+        "frames": [frame for report in reports for frame in report.frames],
+        "faces_covered": sum(report.faces_covered for report in reports),
+        "frames_withheld": sum(report.frames_withheld for report in reports),
+        "suspected_leaks": sum(report.suspected_leaks for report in reports),
+        "audio": audio.pop() if len(audio) == 1 else "none",
+        "files": [
+            {
+                "source": str(report.source),
+                "output": str(report.output),
+                "n_frames": len(report.frames),
+                "withheld_reasons": dict(report.withheld_reasons),
+                "note": report.note,
+            }
+            for report in reports
+        ],
+    }
+
+
+def _quoted(text: str) -> str:
+    from json import dumps
+
+    return dumps(text, ensure_ascii=False)

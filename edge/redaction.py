@@ -1,0 +1,319 @@
+"""Redact files: stills, folders of stills and clips in, covered copies and a list of the faces out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import cv2
+import numpy as np
+
+from edge.backends.base import open_model
+from edge.capture import open_capture
+from edge.capture.file import import_av
+from edge.capture.file import matches as is_clip
+from edge.capture.images import SUFFIXES as PICTURE_SUFFIXES
+from edge.capture.images import list_pictures, read_picture
+from edge.config import FixationConfig, GazeConfig, ModelsConfig, RedactConfig, SceneConfig
+from edge.errors import ConfigError, SinkError, SourceError
+from edge.faces import FaceDetector
+from edge.files import write_atomic
+from edge.gaze.fixations import FixationDetector, usable
+from edge.gaze.sources import open_gaze, open_mapping
+from edge.privacy import Gaze, Redactor
+from edge.records import Face, Frame, Image, RedactedFrame
+from edge.sinks.video import VideoWriter
+from edge.tracking import distinct
+
+STILL_SIDES_PX = (640, 320)  #: beside full size, for faces that fill the picture
+FULL_SIDE_PX = 4096  #: a larger still is searched at this size, since memory grows with the area
+JPEG_QUALITY = 95
+JPEG_SUFFIXES = {".jpg", ".jpeg"}
+
+Audio = Literal["none", "dropped", "kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class Detectors:
+    """The two face detectors of redaction."""
+
+    fast: FaceDetector
+    recall: FaceDetector | None
+
+    @classmethod
+    def open(cls, models: ModelsConfig) -> Detectors:
+        """Open the artefacts that the settings name."""
+        recall = FaceDetector(open_model(models.face_recall, models), "recall") if models.face_recall else None
+        return cls(FaceDetector(open_model(models.face_fast, models), "fast"), recall)
+
+    def on_clip(self, image: Image, settings: RedactConfig) -> list[Face]:
+        """Run the recall detector on a clip's picture."""
+        if self.recall is None:
+            raise ConfigError("models.face_recall", "is empty, but a recall pass is due")
+        side = min(settings.recall_size_px, max(image.shape[:2]))
+        return self.recall.detect(image, settings.recall_score, side)
+
+    def on_still(self, image: Image, settings: RedactConfig) -> list[Face]:
+        """Run the recall detector on a still at full size and smaller ones; a small still also at twice its size."""
+        detector = self.recall or self.fast
+        score = settings.recall_score if self.recall else settings.fast_score
+        full = min(FULL_SIDE_PX, max(image.shape[:2]))
+        sides = [full, *(s for s in STILL_SIDES_PX if s < full)]
+        if full <= max(STILL_SIDES_PX):
+            sides.append(2 * full)
+        return distinct(face for side in sides for face in detector.detect(image, score, side))
+
+
+@dataclass(slots=True)
+class Report:
+    """What was done to one file: its covered copy, the pictures with their faces, and what became of its sound."""
+
+    source: Path
+    output: Path
+    audio: Audio = "none"
+    note: str = ""
+    frames: list[dict[str, Any]] = field(default_factory=list)
+    withheld_reasons: Counter[str] = field(default_factory=Counter)
+    suspected_leaks: int = 0
+
+    def add(self, picture: RedactedFrame) -> None:
+        """Note a picture that left."""
+        self.frames.append(describe(picture))
+        if picture.withheld:
+            self.withheld_reasons[picture.reason] += 1
+
+    @property
+    def faces_covered(self) -> int:
+        return sum(face["covered"] for frame in self.frames for face in frame["faces"])
+
+    @property
+    def frames_withheld(self) -> int:
+        return sum(frame["withheld"] for frame in self.frames)
+
+
+def describe(picture: RedactedFrame) -> dict[str, Any]:
+    """Return a picture's faces as they stand in JSON: box [x, y, w, h] in pixels, unclipped."""
+    faces = [
+        {
+            "box": [round(v, 2) for v in face.box],
+            "score": round(face.score, 4),
+            "track_id": face.track_id,
+            "covered": face.covered,
+            "fixated": face.fixated,
+            "origin": face.origin,
+        }
+        for face in picture.faces
+    ]
+    return {
+        "frame_id": picture.frame_id,
+        "t_ns": picture.t_ns,
+        "width": int(picture.image.shape[1]),
+        "height": int(picture.image.shape[0]),
+        "withheld": picture.withheld,
+        "faces": faces,
+    }
+
+
+def plan(source: Path, output: Path) -> list[tuple[Path, Path]]:
+    """Pair each still or clip of `source` with the file to write.
+
+    Raises
+    ------
+    SourceError
+        There is nothing to redact.
+    SinkError
+        An output would overwrite its source, or is of an unknown kind.
+    """
+    if is_clip(str(source)) and not source.is_dir():
+        pairs = [(source, output / f"{source.stem}.mp4" if output.is_dir() else output)]
+    elif source.is_dir():
+        pairs = [(p, output / p.name) for p in list_pictures(source)]
+    else:
+        pairs = [(p, output / p.name if output.is_dir() else output) for p in list_pictures(source)]
+    kinds = {".mp4"} if is_clip(str(source)) and not source.is_dir() else PICTURE_SUFFIXES
+    for one, other in pairs:
+        if other.exists() and one.samefile(other):
+            raise SinkError(str(other), "is the source itself", fix="choose another output")
+        if other.suffix.lower() not in kinds:
+            raise SinkError(str(other), f"unknown kind {other.suffix!r}", expected="one of " + ", ".join(sorted(kinds)))
+    return pairs
+
+
+def redact_still(
+    source: Path, output: Path, detectors: Detectors, settings: RedactConfig, *, frame_id: int = 0
+) -> Report:
+    """Write a covered copy of a still. Its transparency is kept; EXIF and all other metadata stay behind."""
+    picture = read_picture(source)
+    frame = Frame(frame_id, 0, picture.image, str(source))
+    # Nothing is known of where anyone looks in a still, so every face is covered.
+    redactor = Redactor(settings)
+    (redacted,) = redactor.push(frame, [], detectors.on_still(frame.image, settings), None)
+    write_still(output, redacted, picture.alpha)
+    report = Report(source, output)
+    report.add(redacted)
+    return report
+
+
+def write_still(path: Path, picture: RedactedFrame, alpha: Image | None = None) -> None:
+    """Write a redacted picture in the format that the name ends in.
+
+    Raises
+    ------
+    SinkError
+        The format can't hold the picture, or the file can't be written.
+    """
+    suffix = path.suffix.lower()
+    image = picture.image
+    if alpha is not None:
+        if suffix in JPEG_SUFFIXES:
+            raise SinkError(str(path), "JPEG holds no transparency", fix="write a .png")
+        image = np.dstack([image, np.zeros_like(alpha) if picture.withheld else alpha])
+    options = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY] if suffix in JPEG_SUFFIXES else []
+    try:
+        _, data = cv2.imencode(suffix, image, options)
+    except cv2.error as error:
+        raise SinkError(str(path), f"can't be encoded: {error.err}") from error
+    try:
+        write_atomic(path, data.tobytes())
+    except OSError as error:
+        raise SinkError(str(path), f"can't be written: {error.strerror}") from error
+
+
+def redact_clip(
+    scene: SceneConfig,
+    output: Path,
+    detectors: Detectors,
+    settings: RedactConfig,
+    look: Look | None = None,
+    *,
+    keep_audio: bool = False,
+    watch: Callable[[Iterator[RedactedFrame], int | None], Iterator[RedactedFrame]] | None = None,
+) -> Report:
+    """Write a covered copy of a clip, picture by picture at its own times. The container's tags stay behind.
+
+    Parameters
+    ----------
+    scene : SceneConfig
+        The clip, and what part of it.
+    output : Path
+        Ends in ``.mp4``. It appears once it is whole.
+    detectors : Detectors
+    settings : RedactConfig
+    look : Look, optional
+        Where someone looks; without it every face is covered.
+    keep_audio : bool
+        Copy the sound. A voice tells who someone is, so it is left out by default.
+    watch : callable, optional
+        Wraps the pictures and their expected number, e.g. to show progress.
+
+    Raises
+    ------
+    SourceError, SinkError
+        The clip can't be read, gaze and clip don't overlap, or the output can't be written; no output is left.
+    """
+    report = Report(Path(scene.source), output)
+    with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source))) as sound:
+        px_per_deg = look.start((source.info.width, source.info.height)) if look else None
+        redactor = Redactor(settings, px_per_deg, recall=detectors.recall is not None)
+        writer = VideoWriter(output, sound.stream if keep_audio else None)
+        try:
+            pictures = _redacted(source.read, detectors, redactor, settings, look)
+            for picture in watch(pictures, source.info.n_frames) if watch else pictures:
+                writer.write(picture)
+                if keep_audio:
+                    sound.copy_until(picture.t_ns, writer)
+                report.add(picture)
+            if look:
+                look.check_overlap(str(source.info.source))
+            writer.close()
+        finally:
+            writer.close(whole=False)
+        report.note = source.info.note
+        report.audio = "none" if sound.stream is None else "kept" if keep_audio else "dropped"
+    report.suspected_leaks = redactor.counts.suspected_leaks
+    return report
+
+
+def _redacted(
+    read: Callable[[], Frame | None],
+    detectors: Detectors,
+    redactor: Redactor,
+    settings: RedactConfig,
+    look: Look | None,
+) -> Iterator[RedactedFrame]:
+    while (frame := read()) is not None:
+        fast = detectors.fast.detect(frame.image, settings.fast_score)
+        recall = detectors.on_clip(frame.image, settings) if redactor.wants_recall(frame.t_ns) else None
+        yield from redactor.push(frame, fast, recall, look.at(frame.t_ns) if look else None)
+    last = redactor.last_waiting
+    yield from redactor.flush(detectors.on_clip(last.image, settings) if last is not None else None)
+
+
+class Look:
+    """Where a recording's person looks at a picture's time: the fixation that goes on then.
+
+    Parameters
+    ----------
+    gaze : GazeConfig
+    fixations : FixationConfig
+    """
+
+    def __init__(self, gaze: GazeConfig, fixations: FixationConfig) -> None:
+        self._config = gaze
+        self._source = open_gaze(gaze)
+        self._detector = FixationDetector(fixations, self._source.info.hz_declared)
+        self._fresh_ns: int | None = None
+        self._overlaps = False
+
+    def start(self, frame_size: tuple[int, int]) -> float:
+        """Map gaze onto pictures of this (width, height); return the pixels in a degree."""
+        self._mapping = open_mapping(self._source, self._config, frame_size)
+        return self._mapping.px_per_deg
+
+    def at(self, t_ns: int) -> Gaze | None:
+        """Return the fixated place in pixels; None in a saccade, a blink, or when gaze is older than `silent_ms`."""
+        for raw in self._source.read_until(t_ns):
+            sample = self._mapping(raw)
+            self._detector.add(sample)
+            self._overlaps = self._overlaps or sample.t_ns >= 0
+            if usable(sample):
+                self._fresh_ns = sample.t_ns
+        fixation = self._detector.current
+        if fixation is None or self._fresh_ns is None or t_ns - self._fresh_ns > self._config.silent_ms * 1_000_000:
+            return None
+        return fixation.x_px, fixation.y_px
+
+    def check_overlap(self, clip: str) -> None:
+        """Raise SourceError if no gaze sample lay within the clip's time."""
+        if not self._overlaps:
+            raise SourceError(
+                self._source.info.source, f"has no sample within the time of {clip}", fix="set gaze.offset_ms"
+            )
+
+
+class _Sound:
+    """The sound of a clip, copied packet by packet beside the pictures."""
+
+    def __init__(self, path: Path) -> None:
+        av = import_av()
+        try:
+            self._container = av.open(str(path))
+        except (OSError, av.error.FFmpegError) as error:
+            raise SourceError(str(path), f"can't be read as a clip: {error.strerror}") from error
+        self.stream = self._container.streams.audio[0] if self._container.streams.audio else None
+        self._packets = self._container.demux(self.stream) if self.stream is not None else iter(())
+        self._next = next(self._packets, None)
+
+    def copy_until(self, t_ns: int, writer: VideoWriter) -> None:
+        while self._next is not None and (
+            self._next.dts is None or self._next.dts * self._next.time_base <= t_ns / 1e9
+        ):
+            writer.copy(self._next)
+            self._next = next(self._packets, None)
+
+    def close(self) -> None:
+        self._container.close()
