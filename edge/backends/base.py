@@ -3,6 +3,7 @@
 A plug-in module in this folder defines
 
 - ``SUFFIXES``: the weights files it runs, e.g. ``(".onnx",)``;
+- ``PRECISIONS``: the precisions it can compute in, of those in `edge.manifest.Precision`;
 - ``missing() -> str``: why it can't run here, or "";
 - ``open_session(manifest: Manifest, models: ModelsConfig) -> Model``.
 
@@ -137,17 +138,43 @@ def open_model(name: str, models: ModelsConfig) -> Model:
 
 def choose_backend(manifest: Manifest, asked: str = "") -> ModuleType:
     """Return the plug-in `asked` for, or the first that runs the artefact's file and is installed."""
-    suffix = manifest.path.suffix
     reasons = []
     for name in [asked] if asked else plugins.names(PACKAGE):
         plugin = plugins.load(PACKAGE, name, setting="models.backend")
-        reason = plugin.missing() if suffix in plugin.SUFFIXES else f"runs {', '.join(plugin.SUFFIXES)}"
+        reason = why_not(plugin, manifest)
         if not reason:
             return plugin
-        if asked or suffix in plugin.SUFFIXES:
-            reasons.append(f"{name}: {reason}")
-    detail = "; ".join(reasons) or f"no plug-in runs {suffix}"
-    raise BackendError(f"model {manifest.name}", f"no inference runtime for {manifest.file} ({detail})")
+        reasons.append(f"{name}: {reason}")
+    raise BackendError(f"model {manifest.name}", f"no inference runtime for {manifest.file} ({'; '.join(reasons)})")
+
+
+def why_not(plugin: ModuleType, manifest: Manifest) -> str:
+    """Return why a plug-in can't run an artefact here, or ""."""
+    if manifest.path.suffix not in plugin.SUFFIXES:
+        return f"runs {', '.join(plugin.SUFFIXES)}"
+    if manifest.precision not in plugin.PRECISIONS:
+        return f"doesn't compute in {manifest.precision}"
+    reason: str = plugin.missing()
+    return reason
+
+
+def check_names(manifest: Manifest, found: dict[str, set[str]]) -> None:
+    """Compare a loaded file's ``inputs`` and ``outputs`` with the manifest's; a plug-in calls it once.
+
+    Raises
+    ------
+    BackendError
+        The file lacks a tensor of the manifest, or wants an input that isn't in it.
+    """
+    for kind, specs in (("inputs", manifest.inputs), ("outputs", manifest.outputs)):
+        expected = {spec.node or spec.name for spec in specs}
+        if not expected <= found[kind] or (kind == "inputs" and len(specs) < len(found[kind])):
+            raise BackendError(
+                f"model {manifest.name}",
+                f"other {kind} than model.json",
+                expected=", ".join(sorted(expected)),
+                got=", ".join(sorted(found[kind])),
+            )
 
 
 def check_canary(model: Model) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from edge.backends.base import Model, Tensors
+from edge.backends.base import Model, Tensors, check_names
 from edge.config import ModelsConfig
 from edge.errors import BackendError
 from edge.manifest import Manifest
 
 SUFFIXES = (".onnx",)
+PRECISIONS = ("fp32", "fp16", "int8-u8s8", "int8-s8s8")
 PROVIDERS = {
     "cpu": "CPUExecutionProvider",
     "cuda": "CUDAExecutionProvider",
@@ -48,22 +49,9 @@ def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
         session = ort.InferenceSession(str(manifest.path), options, providers=chosen)
     except Exception as error:
         raise BackendError(f"model {manifest.name}", f"onnxruntime can't load it: {_first_line(error)}") from error
-    _check_names(session, manifest)
+    nodes = {"inputs": session.get_inputs(), "outputs": session.get_outputs()}
+    check_names(manifest, {kind: {node.name for node in found} for kind, found in nodes.items()})
     return OrtModel(manifest, session)
-
-
-def _check_names(session: Any, manifest: Manifest) -> None:
-    for kind, have, want in (
-        ("inputs", session.get_inputs(), manifest.inputs),
-        ("outputs", session.get_outputs(), manifest.outputs),
-    ):
-        names = {node.name for node in have}
-        lacking = [spec.name for spec in want if spec.name not in names]
-        if lacking or (kind == "inputs" and len(names) != len(want)):
-            expected = ", ".join(spec.name for spec in want)
-            raise BackendError(
-                f"model {manifest.name}", f"other {kind} than model.json", expected=expected, got=", ".join(names)
-            )
 
 
 class OrtModel(Model):

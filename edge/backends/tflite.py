@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edge.backends.base import Model, Tensors
+from edge.backends.base import Model, Tensors, check_names
 from edge.config import ModelsConfig
 from edge.errors import BackendError
 from edge.manifest import Manifest, TensorSpec
 
 SUFFIXES = (".tflite",)
+PRECISIONS = ("fp32", "fp16", "int8")
 
 
 def missing() -> str:
@@ -45,8 +46,10 @@ class TfliteModel(Model):
     def __init__(self, manifest: Manifest, interpreter: Any) -> None:
         super().__init__(manifest, backend="tflite", active="cpu")
         self._interpreter: Any = interpreter
-        self._in = _by_name(manifest, interpreter.get_input_details(), manifest.inputs)
-        self._out = _by_name(manifest, interpreter.get_output_details(), manifest.outputs)
+        details = {"inputs": interpreter.get_input_details(), "outputs": interpreter.get_output_details()}
+        check_names(manifest, {kind: {detail["name"] for detail in found} for kind, found in details.items()})
+        self._in = _by_name(interpreter.get_input_details(), manifest.inputs)
+        self._out = _by_name(interpreter.get_output_details(), manifest.outputs)
 
     def _run(self, feeds: Tensors, outputs: tuple[str, ...]) -> Tensors:
         if self._interpreter is None:
@@ -72,7 +75,7 @@ class TfliteModel(Model):
         for name in changed:
             self._interpreter.resize_tensor_input(self._in[name]["index"], feeds[name].shape)
         self._interpreter.allocate_tensors()
-        self._in = _by_name(self.manifest, self._interpreter.get_input_details(), self.manifest.inputs)
+        self._in = _by_name(self._interpreter.get_input_details(), self.manifest.inputs)
 
     def close(self) -> None:
         self._interpreter = None
@@ -96,13 +99,6 @@ def dequantise(array: npt.NDArray, detail: dict[str, Any]) -> npt.NDArray:
     return ((array.astype(np.float32) - zero_point) * np.float32(scale)).astype(np.float32)
 
 
-def _by_name(
-    manifest: Manifest, details: list[dict[str, Any]], specs: tuple[TensorSpec, ...]
-) -> dict[str, dict[str, Any]]:
+def _by_name(details: list[dict[str, Any]], specs: tuple[TensorSpec, ...]) -> dict[str, dict[str, Any]]:
     known = {detail["name"]: detail for detail in details}
-    lacking = [spec.node or spec.name for spec in specs if (spec.node or spec.name) not in known]
-    if lacking:
-        raise BackendError(
-            f"model {manifest.name}", "other tensors than model.json", expected=", ".join(lacking), got=", ".join(known)
-        )
     return {spec.name: known[spec.node or spec.name] for spec in specs}

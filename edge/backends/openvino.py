@@ -1,0 +1,77 @@
+"""OpenVINO: ONNX files on Intel and ARM CPUs, Intel GPUs and NPUs. The only runtime here that computes in BF16."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from edge.backends.base import Model, Tensors, check_names
+from edge.config import ModelsConfig
+from edge.errors import BackendError
+from edge.manifest import Manifest
+
+SUFFIXES = (".onnx",)
+PRECISIONS = ("fp32", "fp16", "bf16", "int8-u8s8")
+DEVICES = {"cpu": "CPU", "gpu": "GPU", "npu": "NPU"}
+#: Without a hint it computes in BF16 wherever the CPU can, whatever the file says: an FP32 artefact must mean FP32.
+_HINTS = {"bf16": "bf16", "fp16": "f16"}
+
+
+def missing() -> str:
+    return "" if find_spec("openvino") else "not installed: pip install 'emogaze-edge[openvino]'"
+
+
+def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
+    import openvino as ov
+
+    asked = models.accelerator or "cpu"
+    if asked not in DEVICES:
+        raise BackendError("models.accelerator", f"openvino has no {asked!r}", expected=" | ".join(DEVICES))
+    core = ov.Core()
+    device = DEVICES[asked]
+    if not any(name.split(".")[0] == device for name in core.available_devices):
+        device = "CPU"
+    settings: dict[str, Any] = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": _HINTS.get(manifest.precision, "f32"),
+        "CACHE_DIR": str(manifest.folder.parent / ".openvino"),
+    }
+    if device == "CPU":
+        settings |= {"INFERENCE_NUM_THREADS": models.threads, "NUM_STREAMS": 1}
+    try:
+        compiled = core.compile_model(str(manifest.path), device, settings)
+    except RuntimeError as error:
+        raise BackendError(f"model {manifest.name}", f"openvino can't load it: {_last_line(error)}") from error
+    names = {"inputs": compiled.inputs, "outputs": compiled.outputs}
+    check_names(manifest, {kind: {n for port in ports for n in port.get_names()} for kind, ports in names.items()})
+    return OpenvinoModel(manifest, compiled, device.lower())
+
+
+class OpenvinoModel(Model):
+    """A compiled model and its one request."""
+
+    def __init__(self, manifest: Manifest, compiled: Any, active: str) -> None:
+        super().__init__(manifest, backend="openvino", active=active)
+        self._request: Any = compiled.create_infer_request()
+        self._ports = {spec.name: compiled.output(spec.name) for spec in manifest.outputs}
+
+    def _run(self, feeds: Tensors, outputs: tuple[str, ...]) -> Tensors:
+        if self._request is None:
+            raise BackendError(f"model {self.manifest.name}", "is closed")
+        try:
+            results = self._request.infer(
+                {name: np.ascontiguousarray(array) for name, array in feeds.items()}, share_inputs=True
+            )
+        except RuntimeError as error:
+            raise BackendError(f"model {self.manifest.name}", f"openvino failed: {_last_line(error)}") from error
+        return {name: results[self._ports[name]] for name in outputs}
+
+    def close(self) -> None:
+        self._request = None
+        self._ports = {}
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1][:200]
