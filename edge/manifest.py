@@ -151,6 +151,7 @@ def load_manifest(folder: Path, *, check_hash: bool = True) -> Manifest:
         raise ModelError(
             str(file), "another format", expected=str(FORMAT), got=str(manifest.format), fix="fetch it again"
         )
+    _check_role(manifest)
     if check_hash:
         _check_hash(manifest)
     return manifest
@@ -166,6 +167,23 @@ def encode(manifest: Manifest) -> bytes:
     values = msgspec.to_builtins(manifest, enc_hook=_encode)
     del values["folder"]
     return msgspec.json.format(msgspec.json.encode(values), indent=1)
+
+
+def _check_role(manifest: Manifest) -> None:
+    """An embedder gives vectors, a classifier a probability per label, a detector names its decoder."""
+    thing, role = str(manifest.folder / MODEL_FILE), manifest.role
+    outputs = {spec.name: spec.shape for spec in manifest.outputs}
+    if role in ("embedder", "face_embedder"):
+        shape = outputs.get("features", ())
+        if len(shape) != 2 or shape[1] < 2:
+            got = str(shape) if shape else ", ".join(outputs)
+            raise ModelError(thing, "its output is no embedding", expected="'features' of shape (n, d)", got=got)
+    elif role == "emotion":
+        expected = f"'probabilities' of shape (n, {len(manifest.labels)}), as many as labels"
+        if outputs.get("probabilities", ())[1:] != (len(manifest.labels),):
+            raise ModelError(thing, "doesn't classify its labels", expected=expected, got=str(outputs))
+    elif role == "face_detector" and not manifest.decoder:
+        raise ModelError(thing, "doesn't say how its boxes are decoded", expected="the key 'decoder'")
 
 
 def _check_hash(manifest: Manifest) -> None:

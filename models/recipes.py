@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 
 from edge import plugins
 from edge.errors import ModelError
-from edge.files import sha256_file
+from edge.files import atomic_folder, sha256_file
 from edge.manifest import MODEL_FILE, Manifest, encode, load_manifest
 from models.archives import Store
 
@@ -87,30 +85,12 @@ def make(recipe: Recipe, store: Store, target: Path) -> Manifest:
 
 
 def write_artefact(manifest: Manifest, files: dict[str, bytes]) -> None:
-    """Write an artefact's folder beside its place and give it its name when it is whole."""
-    folder = manifest.folder
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        part.mkdir(parents=True)
+    """Write an artefact's folder; it has its name when it is whole."""
+    with atomic_folder(manifest.folder, MODEL_FILE) as part:
         for name, content in {**files, MODEL_FILE: encode(manifest)}.items():
-            with (part / name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            (part / name).write_bytes(content)
         if sha256_file(part / manifest.file) != manifest.sha256:
-            raise ModelError(str(folder), "was not written whole", fix="check the disk")
-        if folder.exists():
-            old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-            folder.rename(old)
-            part.rename(folder)
-            shutil.rmtree(old)
-        else:
-            part.rename(folder)
-    except OSError as error:
-        raise ModelError(str(folder), f"can't be written: {error.strerror}") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+            raise ModelError(str(manifest.folder), "was not written whole", fix="check the disk")
 
 
 def select(names: list[str]) -> list[Recipe]:

@@ -119,18 +119,23 @@ def open_model(name: str, models: ModelsConfig) -> Model:
     BackendError
         No inference runtime here runs it.
     """
-    manifest = load_manifest(models_dir(models.dir) / name)
-    if manifest.gate == "failed" and name not in models.force:
+    return open_artefact(load_manifest(models_dir(models.dir) / name), models)
+
+
+def open_artefact(manifest: Manifest, models: ModelsConfig, *, backend: str = "") -> Model:
+    """Load an artefact as `open_model` does, wherever its folder is; `backend` wins over the configured one."""
+    thing = f"model {manifest.name}"
+    if manifest.gate == "failed" and manifest.name not in models.force:
         fix = f"use {manifest.reference}, or name it in models.force"
-        raise ModelError(f"model {name}", "failed its accuracy gate when it was quantised", fix=fix)
-    model = choose_backend(manifest, models.backend).open_session(manifest, models)
+        raise ModelError(thing, "failed its accuracy gate when it was quantised", fix=fix)
+    model = choose_backend(manifest, backend or models.backend).open_session(manifest, models)
     asked = models.accelerator
     if asked and asked != model.active:
         model.degraded = f"asked for {asked}, running on {model.active}"
         if models.strict:
             model.close()
-            raise BackendError(f"model {name}", model.degraded, fix="see `emogaze doctor`, or unset models.strict")
-        log.warning("model %s: %s", name, model.degraded)
+            raise BackendError(thing, model.degraded, fix="see `emogaze doctor`, or unset models.strict")
+        log.warning("%s: %s", thing, model.degraded)
     if manifest.canary:
         check_canary(model)
     return model

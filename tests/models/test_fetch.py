@@ -40,7 +40,7 @@ def test_a_failed_build_leaves_nothing(store: Store, tmp_path: Path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(recipes, "encode", full)
-    with pytest.raises(ModelError, match="No space left on device"):
+    with pytest.raises(OSError, match="No space left on device"):
         recipes.make(recipes.select(["blazeface_full_sparse-fp32"])[0], store, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

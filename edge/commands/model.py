@@ -1,0 +1,88 @@
+"""`emogaze model`: the model artefacts of this device."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Directory = Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def add(app: typer.Typer) -> None:
+    group = typer.Typer(help="Add, list and check model artefacts.", no_args_is_help=True)
+    group.command("add")(add_model)
+    group.command("list")(list_models)
+    group.command("check")(check)
+    app.add_typer(group, name="model")
+
+
+def add_model(folder: Path, directory: Directory = "") -> None:
+    """Check an artefact folder and copy it to where models are looked for."""
+    from edge.backends._verify import verify
+    from edge.config import ModelsConfig
+    from edge.files import atomic_folder
+    from edge.manifest import MODEL_FILE, load_manifest, models_dir
+
+    manifest = load_manifest(folder)
+    verify(manifest, ModelsConfig(force=(manifest.name,)))
+    target = models_dir(directory) / manifest.name
+    if target.resolve() != folder.resolve():
+        with atomic_folder(target, MODEL_FILE) as part:
+            for file in folder.iterdir():
+                shutil.copyfile(file, part / file.name)
+        load_manifest(target)
+    print(f"{manifest.name}: {target}")
+
+
+def list_models(directory: Directory = "", json: AsJson = False) -> None:
+    """List the artefacts of this device."""
+    from edge.commands.base import emit_json
+    from edge.manifest import list_artefacts, models_dir
+
+    folder = models_dir(directory)
+    rows: list[dict[str, Any]] = [
+        {
+            "name": m.name,
+            "role": m.role,
+            "precision": m.precision,
+            "weights": m.weights,
+            "gate": m.gate,
+            "bytes": m.path.stat().st_size if m.path.exists() else None,
+            "model_id": m.model_id,
+            "licence": m.licence,
+            "source": m.source,
+        }
+        for m in list_artefacts(folder)
+    ]
+    if json:
+        emit_json("models", {"dir": str(folder)}, {"models": rows})
+        return
+    for row in rows:
+        size = f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] is not None else "file missing"
+        gate = f", gate {row['gate']}" if row["gate"] else ""
+        print(f"{row['name']:34} {row['role']:14} {row['precision']:10} {row['weights']:8} {size:>10}{gate}")
+    if not rows:
+        print(f"none in {folder}; `python -m models fetch default` gets the default set")
+
+
+def check(model: Annotated[str, typer.Argument(help="Artefact folder, or its name.")], json: AsJson = False) -> None:
+    """Check an artefact: its description, hash and canary picture, and what it gives on each runtime here."""
+    from edge.backends._verify import verify
+    from edge.commands.base import emit_json
+    from edge.config import ModelsConfig
+    from edge.manifest import load_manifest, models_dir
+
+    folder = Path(model) if Path(model).is_dir() else models_dir("") / model
+    manifest = load_manifest(folder)
+    rows = verify(manifest, ModelsConfig(force=(manifest.name,)))
+    if json:
+        emit_json("model-check", {"folder": str(folder)}, {"model_id": manifest.model_id, "backends": rows})
+        return
+    canary = f", sees {manifest.canary.label}" if manifest.canary else ""
+    print(f"{manifest.model_id}: {manifest.role}, {manifest.precision}, {manifest.weights}{canary}")
+    for row in rows:
+        print(f"  {row['backend']:12} {row['active'] if row['runs'] else 'no: ' + row['reason']}")
