@@ -32,7 +32,7 @@ EXTRAS = {
     "tensorrt": ["tensorrt>=10", "pycuda>=2024.1"],
     # Jobs of a device.
     "video": ["av>=14"],
-    "record": ["pyrage>=1.2", "mcap>=1.2"],
+    "record": ["pyrage>=1.2", "mcap>=1.6"],
     "neon": ["pupil-labs-realtime-api>=1.5"],
     # Jobs of a workstation.
     "models": ["onnx>=1.17", "h5py>=3.11", "onnxruntime>=1.20", "ai-edge-litert>=2.0"],

@@ -158,6 +158,31 @@ class SinksConfig(Section, frozen=True):
     summary: Annotated[str, _text("what the run did, as JSON")] = ""
 
 
+class RecordConfig(Section, frozen=True):
+    """The encrypted recording. It needs keys, two recipients and a valid consent."""
+
+    dir: Annotated[str, _text("folder of sessions; empty = record nothing")] = ""
+    consent: Annotated[str, _text("signed consent record; without it nothing is recorded")] = ""
+    flush_ms: Annotated[
+        int, _number("what is taken is on disk this much later; shorter costs space", ge=50, le=900)
+    ] = 500
+    checkpoint_s: Annotated[float, _number("a signed checkpoint this often", ge=0.1, le=60)] = 10.0
+    segment_mb: Annotated[float, _number("a segment ends at this size", ge=0.25, le=4096)] = 256.0
+    segment_s: Annotated[float, _number("or at this age", ge=1, le=86400)] = 600.0
+    min_free_mb: Annotated[int, _number("recording stops cleanly when less space than this is left", ge=0)] = 256
+    jpeg_quality: Annotated[int, _number("quality of recorded pictures", ge=10, le=100)] = 85
+    queue: Annotated[int, _number("events and pictures that wait for the disk; more are dropped, counted", ge=8)] = 2048
+    retention_days: Annotated[
+        float, _number("older sessions lose their key when a session starts; 0 = never", ge=0)
+    ] = 0.0
+
+
+class KeysConfig(Section, frozen=True):
+    """Where the keys of this device lie."""
+
+    dir: Annotated[str, _text("key folder; empty = EMOGAZE_KEYS, else ~/.config/emogaze/keys")] = ""
+
+
 class Config(Section, frozen=True):
     """One run of the runtime."""
 
@@ -171,6 +196,8 @@ class Config(Section, frozen=True):
     score: ScoreConfig = ScoreConfig()
     redact: RedactConfig = RedactConfig()
     sinks: SinksConfig = SinksConfig()
+    record: RecordConfig = RecordConfig()
+    keys: KeysConfig = KeysConfig()
 
 
 def presets() -> list[str]:

@@ -35,6 +35,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         with part.open("rb") as file:
             os.fsync(file.fileno())
         part.replace(path)
+        sync_dir(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
@@ -74,6 +75,15 @@ def atomic_folder(path: Path, marker: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def sync_dir(folder: Path) -> None:
+    """Make the names in `folder` durable: a file that is synced can still lose its name at a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

@@ -1,0 +1,83 @@
+"""`emogaze consent`: take, check and withdraw consent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Dir = Annotated[str, typer.Option("--keys", help="Key folder; default EMOGAZE_KEYS, else ~/.config/emogaze/keys.")]
+
+
+def add(app: typer.Typer) -> None:
+    group = typer.Typer(help="Consent records: who agreed to what, until when.", no_args_is_help=True)
+    for command in (new, check, withdraw):
+        group.command(command.__name__)(command)
+    app.add_typer(group, name="consent")
+
+
+def new(
+    subject: Annotated[str, typer.Option(help="Pseudonym of who agrees.")],
+    purposes: Annotated[str, typer.Option(help="Comma-separated: scores, gaze, features, physiology, redacted_video.")],
+    by: Annotated[str, typer.Option(help="Who takes the consent.")],
+    key: Annotated[Path, typer.Option(help="The operator's private key.")],
+    days: Annotated[float, typer.Option(help="How long it is valid.")] = 365,
+    output: Annotated[Path, typer.Option("-o", help="The record.")] = Path("consent.json"),
+) -> None:
+    """Write a consent record, signed by the operator."""
+    from datetime import datetime, timezone
+
+    from edge.consent import new_consent
+    from edge.files import write_json
+    from edge.keys import read_private
+
+    names = [name.strip() for name in purposes.split(",") if name.strip()]
+    try:
+        record = new_consent(read_private(key), subject, names, days, by, now=datetime.now(timezone.utc))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    write_json(output, record)
+    print(f"{output}: {record['id']}, {', '.join(record['purposes'])} until {record['expires']}")
+
+
+def check(
+    file: Path,
+    dir: Dir = "",
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Check a consent record as the runtime does: exit 0 if it unlocks recording, 1 with the reason."""
+    from datetime import datetime, timezone
+
+    from edge.commands.base import emit_json
+    from edge.consent import PURPOSES, read_consent
+    from edge.keys import KeyRing, keys_dir
+
+    consent = read_consent(file, KeyRing(keys_dir(dir)).trusted("operators"), now=datetime.now(timezone.utc))
+    if json:
+        body = {"id": consent.id, "subject": consent.subject, "purposes": sorted(consent.purposes)}
+        emit_json("consent", {"file": str(file)}, {**body, "expires": consent.expires.isoformat()})
+        return
+    print(f"{file}: {consent.id}, subject {consent.subject}, until {consent.expires:%Y-%m-%d}")
+    for purpose, sentence in PURPOSES.items():
+        print(f"  {'yes' if consent.allows(purpose) else 'no ':3} {purpose}: {sentence}")
+
+
+def withdraw(
+    consent: Annotated[str, typer.Argument(help="id of the consent, 16 hex digits")],
+    recordings: Annotated[Path, typer.Option(help="The recording folder (record.dir).")],
+    by: Annotated[str, typer.Option(help="Who withdraws it.")],
+    dir: Dir = "",
+) -> None:
+    """Withdraw a consent: its sessions lose their keys, tombstones stay, and no session starts under it any more."""
+    from edge.keys import KeyRing, keys_dir
+    from edge.session.retention import FLASH, withdraw
+
+    tombstones = withdraw(recordings, consent, KeyRing(keys_dir(dir)), by=by)
+    print(f"consent {consent} is withdrawn; {len(tombstones)} session(s) can't be opened any more")
+    for tombstone in tombstones:
+        print(f"  {tombstone['session']}")
+        for copy in tombstone["exports"]:
+            print(f"    exported copy, delete it yourself: {copy}")
+    if tombstones:
+        print(f"{FLASH}; copies made on other machines are not known here")

@@ -1,0 +1,172 @@
+"""`emogaze session`: check, read back, recover and export recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from edge.session.layout import SessionPaths
+
+Dir = Annotated[str, typer.Option("--keys", help="Key folder; default EMOGAZE_KEYS, else ~/.config/emogaze/keys.")]
+Session = Annotated[Path, typer.Argument(help="The session's folder.")]
+Identity = Annotated[Path, typer.Option("--identity", "-i", help="File with an identity of the study.")]
+MaybeIdentity = Annotated[Path | None, typer.Option("--identity", "-i", help="File with an identity of the study.")]
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def add(app: typer.Typer) -> None:
+    group = typer.Typer(help="Encrypted recordings: verify, read back, export.", no_args_is_help=True)
+    for command in (verify, info, recover, export, anonymise, purge, audit):
+        group.command(command.__name__)(command)
+    app.add_typer(group, name="session")
+
+
+def verify(
+    session: Session,
+    identity: MaybeIdentity = None,
+    trust: Annotated[list[Path] | None, typer.Option(help="A device's signing.pub; others count as damage.")] = None,
+    dir: Dir = "",
+    json: Json = False,
+) -> None:
+    """Check a session. Exit 0 complete, 3 torn (only the tail fails), 4 damaged, 5 shortened.
+
+    Without an identity the signed part is checked; with one, each encrypted chunk is too. A cut after the newest
+    checkpoint can't be told from a power cut.
+    """
+    from dataclasses import asdict
+
+    from edge.commands.base import emit_json
+    from edge.keys import KeyRing, keys_dir, parse_public
+    from edge.session.layout import find_session
+    from edge.session.read import session_identity
+    from edge.session.verify import EXIT_CODES
+    from edge.session.verify import verify as check
+
+    paths = find_session(session)
+    trusted = [parse_public(path.read_text(), str(path)) for path in trust or []]
+    ring_keys = list(KeyRing(keys_dir(dir)).signers().values())
+    opened = session_identity(paths, identity) if identity else ""
+    verdict = check(paths, identity=opened, trusted=trusted or ring_keys, need_trust=bool(trusted))
+    if json:
+        emit_json("session_verify", {"identity": bool(identity), "trust": len(trusted)}, asdict(verdict))
+    else:
+        print(f"{verdict.session}: {verdict.state}")
+        signer = "known here" if verdict.signer_known else "NOT known here: name the device's signing.pub with --trust"
+        print(f"  signer {verdict.signer or 'none'}, {signer}")
+        print(f"  {verdict.n_bytes} bytes, {verdict.n_signed_bytes} signed, {verdict.n_checkpoints} checkpoints")
+        print(f"  chunks {'decrypted one by one' if verdict.chunks_checked else 'not decrypted (no --identity)'}")
+        for problem in verdict.problems:
+            print(f"  {problem}")
+    raise typer.Exit(EXIT_CODES[verdict.state])
+
+
+def info(session: Session, identity: MaybeIdentity = None, json: Json = False) -> None:
+    """Say what a session holds. Without an identity: only what stands outside the encryption."""
+    from edge.commands.base import emit_json
+    from edge.session.info import describe
+    from edge.session.layout import find_session
+
+    facts = describe(find_session(session), identity)
+    if json:
+        emit_json("session_info", {"identity": bool(identity)}, facts)
+        return
+    _print_facts(facts)
+
+
+def recover(
+    session: Session,
+    identity: Identity,
+    output: Annotated[Path, typer.Option("-o", help="Folder for the recovered MCAP files.")],
+    dir: Dir = "",
+) -> None:
+    """Write everything that can still be read as plain MCAP, and say what is missing. The session isn't touched."""
+    from edge.session.export import recover
+
+    result = recover(session, identity, output)
+    _audit_export(dir, session, "recover", output)
+    print(f"{result.path}: {result.n_events} events, {result.n_pictures} pictures; not encrypted, keep it safe")
+    for gap in result.gaps:
+        lost = f"chunks {gap.begin} to {gap.end - 1} are lost" if gap.end > gap.begin else "the tail is cut"
+        print(f"  segment {gap.segment}: {lost}: {gap.reason}")
+
+
+def export(
+    session: Session,
+    identity: Identity,
+    output: Annotated[Path, typer.Option("-o", help="A .csv, .parquet, .ndjson or .mp4 file.")],
+    kind: Annotated[str, typer.Option(help="Which events become rows (CSV and Parquet).")] = "score",
+    role: Annotated[str, typer.Option(help="Which camera's pictures (MP4).")] = "scene",
+    dir: Dir = "",
+) -> None:
+    """Export events to CSV, Parquet or NDJSON, or the redacted pictures to MP4. The copy isn't encrypted."""
+    from edge.session.export import export
+
+    n = export(session, identity, output, kind=kind, role=role)
+    _audit_export(dir, session, "export", output)
+    print(f"{output}: {n} {'pictures' if output.suffix == '.mp4' else 'rows'}; not encrypted, keep it safe")
+
+
+def anonymise(
+    session: Session,
+    identity: Identity,
+    output: Annotated[Path, typer.Option("-o", help="A .ndjson file.")],
+    dir: Dir = "",
+) -> None:
+    """Export events without names, device serials, sources and absolute dates, and print what was removed."""
+    from edge.session.export import anonymise
+
+    n, removed = anonymise(session, identity, output)
+    _audit_export(dir, session, "anonymise", output)
+    print(f"{output}: {n} events; times stay, they count from the start of the device")
+    for key, count in sorted(removed.items()):
+        print(f"  removed {key}: {count}")
+
+
+def purge(
+    recordings: Annotated[Path, typer.Argument(help="The recording folder (record.dir).")],
+    days: Annotated[float, typer.Option(help="Sessions older than this lose their key.")],
+    dir: Dir = "",
+) -> None:
+    """Apply a retention time now. The runtime does so whenever a session starts (record.retention_days)."""
+    from edge.keys import KeyRing, keys_dir
+    from edge.session.retention import FLASH, purge
+
+    ended = purge(recordings, KeyRing(keys_dir(dir)), days=days)
+    print(f"{len(ended)} session(s) lost their key" + (f"; {FLASH}" if ended else ""))
+
+
+def audit(dir: Dir = "", json: Json = False) -> None:
+    """Check and print the audit log of this device. Exit 4 if its chain or a signature is broken."""
+    from edge.commands.base import emit_json
+    from edge.keys import KeyRing, keys_dir
+    from edge.session.audit import read_audit
+
+    log = read_audit(KeyRing(keys_dir(dir)))
+    if json:
+        emit_json("audit", {}, {"lines": log.lines, "problem": log.problem})
+    else:
+        for line in log.lines:
+            print(" ".join(f"{key}={line[key]}" for key in line if key not in ("prev", "sig")))
+        if log.problem:
+            print(f"BROKEN: {log.problem}")
+    raise typer.Exit(4 if log.problem else 0)
+
+
+def _audit_export(dir: str, session: Path, action: str, output: Path) -> None:
+    from edge.keys import KeyRing, keys_dir
+    from edge.session.audit import append_audit
+    from edge.session.layout import find_session
+
+    paths: SessionPaths = find_session(session)
+    append_audit(KeyRing(keys_dir(dir)), "export", how=action, session=paths.name, to=str(output.resolve()))
+
+
+def _print_facts(facts: dict[str, Any]) -> None:
+    for key, value in facts.items():
+        if isinstance(value, dict):
+            print(f"{key}: " + ", ".join(f"{k} {v}" for k, v in value.items()))
+        else:
+            print(f"{key}: {value}")

@@ -1,0 +1,248 @@
+"""Consent: a signed record that says who agreed to what until when, and what may be kept because of it.
+
+A record is one JSON file, signed by an operator whose public key the device trusts. The subject is a pseudonym; who
+that is stays with whoever took the consent. Embeddings and gaze are biometric data, so they are purposes of their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edge.errors import RecordingError
+from edge.keys import NAME, fingerprint
+from edge.records import Event, RedactedFrame
+from edge.sinks.base import Sink
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+VERSION = 1
+DOMAIN = b"emogaze consent 1\n"
+#: What each purpose allows to keep.
+PURPOSES = {
+    "scores": "scores, emotion labels, fixated region and data quality",
+    "gaze": "gaze samples, fixations, pupil and eyelid values",
+    "features": "embeddings of what was looked at and of faces",
+    "physiology": "auxiliary streams: EEG, heart rate",
+    "redacted_video": "pictures with faces covered",
+    "raw_video": "pictures as the camera gave them (no sink of this version records them)",
+}
+#: Keys of event payloads, at any depth, that fall under a purpose of their own.
+PAYLOAD_PURPOSE = {
+    "gaze": "gaze",
+    "sample": "gaze",
+    "samples": "gaze",
+    "fixation": "gaze",
+    "fixations": "gaze",
+    "x_px": "gaze",
+    "y_px": "gaze",
+    "x_deg": "gaze",
+    "y_deg": "gaze",
+    "pupil_mm": "gaze",
+    "openness": "gaze",
+    "features": "features",
+    "local": "features",
+    "global": "features",
+    "embedding_vector": "features",
+    "faces": "features",
+    "aux": "physiology",
+    "channels": "physiology",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """A consent record whose signature holds."""
+
+    id: str
+    subject: str
+    purposes: frozenset[str]
+    issued: datetime
+    expires: datetime
+    taken_by: str
+    operator: str
+
+    def allows(self, purpose: str) -> bool:
+        """Whether `purpose` was agreed to."""
+        return purpose in self.purposes
+
+
+class ConsentError(RecordingError):
+    """A consent record can't be used."""
+
+
+def new_consent(
+    key: Ed25519PrivateKey, subject: str, purposes: Collection[str], days: float, taken_by: str, *, now: datetime
+) -> dict[str, Any]:
+    """Return a signed record as plain values.
+
+    Raises
+    ------
+    ValueError
+        An unknown or no purpose, a subject that is no pseudonym, or a validity that is not positive.
+    """
+    unknown = sorted(set(purposes) - set(PURPOSES))
+    if unknown or not purposes:
+        raise ValueError(f"purposes: expected some of {', '.join(PURPOSES)}, got {', '.join(unknown) or 'none'}")
+    for what, text in (("subject", subject), ("taken_by", taken_by)):
+        if not NAME.fullmatch(text):
+            raise ValueError(f"{what}: expected a pseudonym of letters, digits, dot and dash, got {text!r}")
+    if not days > 0:
+        raise ValueError(f"days: expected more than 0, got {days:g}")
+    body = {
+        "schema": "emogaze.consent",
+        "version": VERSION,
+        "id": secrets.token_hex(8),
+        "subject": subject,
+        "purposes": sorted(purposes),
+        "issued": _time_text(now),
+        "expires": _time_text(now + timedelta(days=days)),
+        "taken_by": taken_by,
+        "operator": fingerprint(key.public_key().public_bytes_raw()),
+    }
+    return {**body, "signature": base64.b64encode(key.sign(_signed_bytes(body))).decode()}
+
+
+def read_consent(path: Path, operators: dict[str, Ed25519PublicKey], *, now: datetime) -> Consent:
+    """Read a consent record and check signature, version and time.
+
+    Parameters
+    ----------
+    path : Path
+        The record.
+    operators : dict
+        Name to public key of the operators that the device trusts.
+    now : datetime
+        With a time zone.
+
+    Raises
+    ------
+    ConsentError
+        It is missing, not readable, of a newer version, signed by nobody trusted, altered, or out of its time.
+    """
+    body = _load(path)
+    signature = body.pop("signature", "")
+    if body.get("schema") != "emogaze.consent" or not isinstance(body.get("version"), int):
+        raise ConsentError(str(path), "is no consent record", fix="`emogaze consent new` makes one")
+    if body["version"] > VERSION:
+        raise ConsentError(str(path), "is of a newer version", expected=str(VERSION), got=str(body["version"]))
+    _check_signature(path, body, str(signature), operators)
+    try:
+        consent = Consent(
+            id=_checked_id(body["id"]),
+            subject=str(body["subject"]),
+            purposes=frozenset(body["purposes"]),
+            issued=_parse_time(body["issued"]),
+            expires=_parse_time(body["expires"]),
+            taken_by=str(body["taken_by"]),
+            operator=str(body["operator"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConsentError(str(path), f"a field is missing or wrong: {error}") from None
+    if not consent.issued <= now < consent.expires:
+        state = "has expired" if now >= consent.expires else "is not valid yet (is the clock right?)"
+        raise ConsentError(
+            str(path), state, expected=f"a time from {body['issued']} to {body['expires']}", got=_time_text(now)
+        )
+    return consent
+
+
+def limit_event(event: Event, purposes: Collection[str]) -> Event | None:
+    """Return the event with only what `purposes` allow, or None if nothing of it may be kept."""
+    kind_purpose = PAYLOAD_PURPOSE.get(event.kind, "scores")
+    if kind_purpose not in purposes:
+        return None
+    payload = _limit(event.payload, purposes)
+    return Event(event.seq, event.t_ns, event.t_emit_ns, event.kind, payload)
+
+
+class LimitedSink(Sink):
+    """A sink behind a consent: it gets what the purposes allow, and nothing else."""
+
+    def __init__(self, sink: Sink, purposes: Collection[str]) -> None:
+        self.name = sink.name
+        self.sink, self.purposes = sink, frozenset(purposes)
+
+    def event(self, event: Event) -> None:
+        limited = limit_event(event, self.purposes)
+        if limited is not None:
+            self.sink.event(limited)
+
+    def picture(self, frame: RedactedFrame) -> None:
+        if "redacted_video" in self.purposes:
+            self.sink.picture(frame)
+
+    def close(self) -> None:
+        self.sink.close()
+
+
+def _limit(value: Any, purposes: Collection[str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _limit(inner, purposes)
+            for key, inner in value.items()
+            if PAYLOAD_PURPOSE.get(key, "scores") in {*purposes, "scores"}
+        }
+    if isinstance(value, list):
+        return [_limit(inner, purposes) for inner in value]
+    return value
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConsentError(str(path), "no such consent record") from None
+    except OSError as error:
+        raise ConsentError(str(path), f"can't be read: {error.strerror}") from None
+    except ValueError:
+        raise ConsentError(str(path), "is corrupt: no JSON", fix="take the consent anew") from None
+    if not isinstance(body, dict):
+        raise ConsentError(str(path), "is no consent record", fix="`emogaze consent new` makes one")
+    return body
+
+
+def _check_signature(path: Path, body: dict[str, Any], signature: str, operators: dict[str, Ed25519PublicKey]) -> None:
+    from cryptography.exceptions import InvalidSignature
+
+    by_id = {fingerprint(key.public_bytes_raw()): key for key in operators.values()}
+    key = by_id.get(str(body.get("operator")))
+    if key is None:
+        raise ConsentError(
+            str(path),
+            f"is signed by operator {body.get('operator')}, whom this device doesn't trust",
+            expected=", ".join(by_id) or "an operator's key in the key folder",
+            fix="`emogaze keys trust operators NAME FILE.pub`",
+        )
+    try:
+        key.verify(base64.b64decode(signature, validate=True), _signed_bytes(body))
+    except (InvalidSignature, binascii.Error, ValueError):
+        raise ConsentError(str(path), "was altered: its signature doesn't match", fix="take the consent anew") from None
+
+
+def _signed_bytes(body: dict[str, Any]) -> bytes:
+    return DOMAIN + json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _checked_id(text: str) -> str:
+    """Return the id, which becomes a file's name, if it is one."""
+    if not re.fullmatch(r"[0-9a-f]{16}", text):
+        raise ValueError(f"id {text!r}")
+    return text
+
+
+def _time_text(time: datetime) -> str:
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _parse_time(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)

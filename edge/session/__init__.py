@@ -1,0 +1,3 @@
+"""Sessions: encrypted recordings on disk, how they are written, checked, read back and exported."""
+
+from __future__ import annotations

@@ -1,0 +1,199 @@
+"""Copies of a session in formats that other programs read. They aren't encrypted: whoever exports keeps them safe."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from edge.errors import RecordingError
+from edge.events import encode
+from edge.files import atomic_path
+from edge.records import Event
+from edge.session.read import Gap, read_events, read_items
+from edge.session.segment import Picture, SegmentBody
+
+#: Payload keys that name a person, a device or a place, or tie a session to the calendar.
+IDENTIFYING = re.compile(
+    r"(^|_)(unix(_ns)?|date|time_utc|created|host|hostname|user|serial|uid|source_id|source|device|path|dir|subject|"
+    r"taken_by|operator|consent|session|config|command|version_control)$"
+)
+CLOCK_BASE = 90_000  #: ticks per second of MP4 times
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What `recover` could read."""
+
+    path: Path
+    n_events: int = 0
+    n_pictures: int = 0
+    gaps: list[Gap] = field(default_factory=list)
+
+
+def export(session: Path, identity: Path, output: Path, *, kind: str, role: str) -> int:
+    """Export to the format that `output` ends in, and return the number of rows or pictures.
+
+    Raises
+    ------
+    RecordingError
+        An unknown format, a session that can't be read, or nothing of that kind in it.
+    """
+    writers: dict[str, Callable[[Path], int]] = {
+        ".csv": lambda part: _write_csv(part, _rows(session, identity, kind)),
+        ".parquet": lambda part: _write_parquet(part, _rows(session, identity, kind)),
+        ".ndjson": lambda part: _write_ndjson(part, read_events(session, identity)),
+        ".mp4": lambda part: _write_mp4(part, _pictures(session, identity, role)),
+    }
+    if output.suffix not in writers:
+        raise RecordingError(str(output), "is of no known format", expected=", ".join(writers), got=output.suffix)
+    with atomic_path(output) as part:
+        n = writers[output.suffix](part)
+        if n == 0:
+            what = f"pictures of the {role} camera" if output.suffix == ".mp4" else f"events of kind {kind!r}"
+            raise RecordingError(str(session), f"holds no {what}", fix="`emogaze session info` lists what it holds")
+    return n
+
+
+def anonymise(session: Path, identity: Path, output: Path) -> tuple[int, dict[str, int]]:
+    """Write events without what names a person, device or date; return their number and what was removed how often."""
+    removed: Counter[str] = Counter()
+    n = 0
+    with atomic_path(output) as part, part.open("wb") as file:
+        for event in read_events(session, identity):
+            payload = _without_identity(event.payload, removed)
+            file.write(encode(replace(event, payload=payload)) + b"\n")
+            n += 1
+    return n, dict(removed)
+
+
+def recover(session: Path, identity: Path, output: Path) -> Recovered:
+    """Write all events and pictures that can be read, past damage, into one plain MCAP file in folder `output`."""
+    result = Recovered(output / f"{session.resolve().name}.recovered.mcap")
+    with atomic_path(result.path) as part, part.open("wb") as file:
+        body = SegmentBody(file)
+        body.start({})
+        for item in read_items(session, identity, tolerant=True):
+            if isinstance(item, Event):
+                body.add_event(item)
+                result.n_events += 1
+            elif isinstance(item, Picture):
+                body.add_picture(item)
+                result.n_pictures += 1
+            else:
+                result.gaps.append(item)
+        body.finish()
+    return result
+
+
+def flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested values as one level, names joined by dots; lists as JSON text."""
+    import msgspec
+
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        elif isinstance(value, list):
+            flat[f"{prefix}{key}"] = msgspec.json.encode(value).decode()
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _rows(session: Path, identity: Path, kind: str) -> list[dict[str, Any]]:
+    return [
+        {"seq": event.seq, "t_ns": event.t_ns, "t_emit_ns": event.t_emit_ns, **flatten(event.payload)}
+        for event in read_events(session, identity)
+        if event.kind == kind
+    ]
+
+
+def _pictures(session: Path, identity: Path, role: str) -> Iterator[Picture]:
+    return (item for item in read_items(session, identity) if isinstance(item, Picture) and item.role == role)
+
+
+def _columns(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def _write_csv(part: Path, rows: list[dict[str, Any]]) -> int:
+    text = io.StringIO()
+    table = csv.DictWriter(text, _columns(rows))
+    table.writeheader()
+    table.writerows(rows)
+    part.write_text(text.getvalue(), encoding="utf-8")
+    return len(rows)
+
+
+def _write_parquet(part: Path, rows: list[dict[str, Any]]) -> int:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise RecordingError("Parquet", "needs pyarrow", fix="pip install 'emogaze-edge[host]'") from None
+
+    columns = {name: [row.get(name) for row in rows] for name in _columns(rows)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), part)
+    return len(rows)
+
+
+def _write_ndjson(part: Path, events: Iterator[Event]) -> int:
+    n = 0
+    with part.open("wb") as file:
+        for n, event in enumerate(events, start=1):  # noqa: B007 - n is the count
+            file.write(encode(event) + b"\n")
+    return n
+
+
+def _write_mp4(part: Path, pictures: Iterator[Picture]) -> int:
+    """Write H.264 at the recorded times; a gap in them stays a gap."""
+    try:
+        import av
+    except ImportError:
+        raise RecordingError("MP4", "needs PyAV", fix="pip install 'emogaze-edge[video]'") from None
+    import cv2
+    import numpy as np
+
+    n, origin, last = 0, 0, -1
+    with av.open(str(part), "w", format="mp4") as container:
+        stream = container.add_stream("libx264", rate=30, options={"preset": "veryfast", "crf": "23"})
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.time_base = Fraction(1, CLOCK_BASE)
+        for picture in pictures:
+            image = cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), cv2.IMREAD_COLOR)
+            if image is None:
+                raise RecordingError(f"picture {picture.frame_id}", "is no JPEG")
+            if n == 0:
+                origin = picture.t_ns
+                stream.width, stream.height = image.shape[1] & ~1, image.shape[0] & ~1
+            image = image[: stream.height, : stream.width]
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(image, np.uint8), format="bgr24")
+            # A clock that steps back must not stop the export: a picture then follows the one before it.
+            last = max((picture.t_ns - origin) * CLOCK_BASE // 1_000_000_000, last + 1)
+            frame.pts, frame.time_base = last, Fraction(1, CLOCK_BASE)
+            container.mux(stream.encode(frame))
+            n += 1
+        if n:
+            container.mux(stream.encode(None))
+    return n
+
+
+def _without_identity(value: Any, removed: Counter[str]) -> Any:
+    if isinstance(value, dict):
+        kept = {}
+        for key, inner in value.items():
+            if IDENTIFYING.search(key):
+                removed[key] += 1
+            else:
+                kept[key] = _without_identity(inner, removed)
+        return kept
+    if isinstance(value, list):
+        return [_without_identity(inner, removed) for inner in value]
+    return value

@@ -1,0 +1,236 @@
+"""Reading a session back: from the study's identity to events and pictures, past damage where there is some."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edge.errors import RecordingError
+from edge.records import Event
+from edge.session.age import CHUNK, AgeFile, HeaderError
+from edge.session.layout import SessionPaths, find_session, read_header
+from edge.session.segment import PADDING_OPCODE, RECORD_HEAD, Picture
+from edge.session.verify import require_identity_matches
+
+IDENTITY_LINE = "AGE-SECRET-KEY-1"
+MAX_RECORD = 1 << 30
+#: Record kinds that may stand at a settled boundary: message chunk, its index, metadata, data end, our padding.
+BOUNDARY_OPCODES = {0x06, 0x07, 0x0C, 0x0F, PADDING_OPCODE}
+_decode_event = msgspec.json.Decoder(Event).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Bytes of a segment that couldn't be read: chunk numbers, `end` excluded."""
+
+    segment: int
+    begin: int
+    end: int
+    reason: str
+
+
+Item = Event | Picture | Gap
+
+
+def session_identity(paths: SessionPaths, identity_file: Path) -> str:
+    """Return the session's identity, opened with the study identity in `identity_file` (or being in it already).
+
+    Raises
+    ------
+    RecordingError
+        No identity in the file, the wrong one, or the session's key is gone (withdrawn).
+    """
+    import pyrage
+
+    try:
+        lines = identity_file.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordingError(str(identity_file), f"can't be read: {error}") from None
+    secrets = [line for line in lines if line.startswith(IDENTITY_LINE)]
+    try:
+        identities = [pyrage.x25519.Identity.from_str(line) for line in secrets]
+    except pyrage.IdentityError:
+        identities = []
+    if not identities:
+        raise RecordingError(str(identity_file), "holds no age identity", expected=f"a line {IDENTITY_LINE}...")
+    recipient = read_header(paths).get("recipient")
+    own = [s for s, i in zip(secrets, identities, strict=True) if str(i.to_public()) == recipient]
+    if own:
+        return own[0]
+    if paths.tombstone.exists():
+        reason = json.loads(paths.tombstone.read_text(encoding="utf-8")).get("reason", "withdrawn")
+        raise RecordingError(paths.name, f"its key was deleted: {reason}")
+    try:
+        sealed = paths.key.read_bytes()
+        return pyrage.decrypt(sealed, identities).decode().strip()
+    except OSError as error:
+        raise RecordingError(str(paths.key), f"can't be read: {error.strerror}", fix="restore the key file") from None
+    except pyrage.DecryptError:
+        raise RecordingError(
+            str(paths.key), f"isn't encrypted to the identity in {identity_file}", fix="use a study identity"
+        ) from None
+
+
+def read_events(path: Path, identity_file: Path) -> Iterator[Event]:
+    """Yield the events of a session in the order in which they were recorded; a torn tail just ends.
+
+    Parameters
+    ----------
+    path : Path
+        The session's folder or a file in it.
+    identity_file : Path
+        File with a study identity (`AGE-SECRET-KEY-1...`).
+
+    Raises
+    ------
+    RecordingError
+        It can't be opened, or something in its middle can't be read (`emogaze session recover` goes past that).
+    """
+    for item in read_items(path, identity_file):
+        if isinstance(item, Event):
+            yield item
+
+
+def read_items(path: Path, identity_file: Path, *, tolerant: bool = False) -> Iterator[Item]:
+    """Yield events and pictures in recorded order; `tolerant` goes on past damage and yields a Gap for it."""
+    paths = find_session(path)
+    header = read_header(paths)
+    identity = session_identity(paths, identity_file)
+    require_identity_matches(header, identity)
+    segments = paths.segments()
+    for number, segment in segments.items():
+        for item in _segment_items(number, segment, identity):
+            torn_tail = isinstance(item, Gap) and number == max(segments) and item.end == item.begin
+            if isinstance(item, Gap) and not tolerant:
+                if torn_tail:
+                    break
+                raise RecordingError(
+                    segment.name,
+                    f"can't be read from chunk {item.begin} on: {item.reason}",
+                    fix="`emogaze session recover` keeps what can be read",
+                )
+            yield item
+
+
+def read_metadata(path: Path, identity_file: Path) -> dict[str, dict[str, str]]:
+    """Return the metadata records of a session's first segment."""
+    from mcap.records import Metadata
+
+    paths = find_session(path)
+    identity = session_identity(paths, identity_file)
+    found: dict[str, dict[str, str]] = {}
+    first = next(iter(paths.segments().values()), None)
+    if first is None:
+        return found
+    for record in _records(_Plaintext(AgeFile(first, identity), 0, 0), magic=True):
+        if isinstance(record, Metadata):
+            found[record.name] = dict(record.metadata)
+        elif type(record).__name__ not in ("Header",):
+            break
+    return found
+
+
+def _segment_items(number: int, path: Path, identity: str) -> Iterator[Item]:
+    """Yield what a segment holds, with a Gap (`begin` == `end` at a torn tail) wherever reading failed."""
+    try:
+        file = AgeFile(path, identity)
+    except HeaderError as error:
+        yield Gap(number, 0, 0 if error.cut else file_chunks(path), error.problem)
+        return
+    source = _Plaintext(file, 0, 0)
+    magic = True
+    while True:
+        try:
+            for record in _records(source, magic=magic):
+                item = _to_item(record)
+                if item is not None:
+                    yield item
+            return
+        except _CutError as error:
+            failed = source.chunk
+            start = _resync(file, failed + 1)
+            if start is None:
+                tail = failed >= file.count() - 1
+                yield Gap(number, failed, failed if tail else file.count(), str(error))
+                return
+            yield Gap(number, failed, start, str(error))
+            source, magic = _Plaintext(file, start, 1), False
+
+
+def file_chunks(path: Path) -> int:
+    """Return about how many chunks a file has whose header can't be read."""
+    return -(-path.stat().st_size // CHUNK)
+
+
+class _CutError(Exception):
+    """The plaintext ends or stops making sense."""
+
+
+class _Plaintext:
+    """A file-like view of a run of good chunks; `read` gives all that is asked for or raises."""
+
+    def __init__(self, file: AgeFile, start: int, skip: int) -> None:
+        self.chunk = start
+        self._chunks = file.chunks(start)
+        self._buffer = bytearray()
+        self._skip = skip
+
+    def read(self, size: int) -> bytes:
+        while len(self._buffer) < size:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                raise _CutError("the file ends here")
+            self.chunk = chunk.index
+            if chunk.plaintext is None:
+                raise _CutError("the chunk is cut or altered")
+            self._buffer += chunk.plaintext[self._skip :]
+            self._skip = 0
+        block = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return block
+
+
+def _records(source: _Plaintext, *, magic: bool) -> Iterator[Any]:
+    """Yield MCAP records up to the footer; _CutError where they end before it."""
+    from mcap.exceptions import McapError
+    from mcap.stream_reader import StreamReader
+
+    reader = StreamReader(source, skip_magic=not magic, validate_crcs=False, record_size_limit=MAX_RECORD)  # type: ignore[arg-type]
+    try:
+        yield from reader.records
+    except (McapError, struct.error, ValueError, RuntimeError, MemoryError) as error:
+        raise _CutError(f"the MCAP stream breaks: {error}") from error
+
+
+def _resync(file: AgeFile, start: int) -> int | None:
+    """Return the first chunk from `start` on that begins, after its first byte, with a chain of records, or None."""
+    for chunk in file.chunks(start):
+        text = chunk.plaintext
+        if text is None or len(text) < RECORD_HEAD + 1:
+            continue
+        opcode, length = struct.unpack_from("<BQ", text, 1)
+        if text[0] == 0 and opcode in BOUNDARY_OPCODES and length < MAX_RECORD:
+            return chunk.index
+    return None
+
+
+def _to_item(record: Any) -> Event | Picture | None:
+    from mcap.records import Message
+
+    if not isinstance(record, Message):
+        return None
+    # A message says itself what it is: its channel's record may lie in a chunk that was lost.
+    if record.data.startswith(b'{"timestamp"'):
+        body = json.loads(record.data)
+        jpeg = base64.b64decode(body["data"])
+        return Picture(
+            body["number"], body["t_ns"], body["frame_id"], body["source"], jpeg, body["withheld"], body["reason"]
+        )
+    return _decode_event(record.data)

@@ -1,0 +1,78 @@
+"""Ending sessions: withdrawal of consent and the retention time. Both delete the key, which is the session.
+
+Without `SESSION.key.age` nobody can decrypt the segments, so they stay as they are, and so does the proof in the chain.
+What is deleted may live on in spare blocks of flash, in backups and in exported copies; the tombstone says so.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from edge.consent import ConsentError
+from edge.files import sync_dir, write_atomic
+from edge.keys import KeyRing
+from edge.session.audit import append_audit, read_audit
+from edge.session.layout import SessionPaths, read_header, sessions
+
+FLASH = (
+    "the key file was deleted; flash may keep its old blocks until they are reused, and so may snapshots and backups. "
+    "It is encrypted to the study's recipients: it opens nothing without one of their identities"
+)
+DAY_S = 86400
+
+
+def withdraw(folder: Path, consent_id: str, ring: KeyRing, *, by: str) -> list[dict[str, Any]]:
+    """Withdraw a consent: delete the keys of its sessions, leave tombstones, and refuse new sessions under it.
+
+    Returns
+    -------
+    list of dict
+        The tombstones, each with the exported copies that this device knows of.
+    """
+    marker = folder / "withdrawn" / f"{consent_id}.json"
+    write_atomic(marker, json.dumps({"consent": consent_id, "unix": int(time.time()), "by": by}) + "\n")
+    append_audit(ring, "withdraw", consent=consent_id, by=by)
+    found = [paths for paths in sessions(folder) if read_header(paths).get("consent") == consent_id]
+    return [end_session(paths, ring, reason=f"consent {consent_id} was withdrawn", by=by) for paths in found]
+
+
+def check_not_withdrawn(folder: Path, consent_id: str) -> None:
+    """Raise ConsentError if the consent was withdrawn on this device."""
+    if (folder / "withdrawn" / f"{consent_id}.json").exists():
+        raise ConsentError(f"consent {consent_id}", "was withdrawn", fix="take a new one")
+
+
+def purge(folder: Path, ring: KeyRing, *, days: float, now_s: float | None = None) -> list[dict[str, Any]]:
+    """End the sessions that are older than `days`; 0 ends none."""
+    if days <= 0:
+        return []
+    limit = (time.time() if now_s is None else now_s) - days * DAY_S
+    old = [p for p in sessions(folder) if p.key.exists() and read_header(p).get("created", limit) < limit]
+    return [end_session(paths, ring, reason=f"retention time of {days:g} days", by="retention") for paths in old]
+
+
+def end_session(paths: SessionPaths, ring: KeyRing, *, reason: str, by: str) -> dict[str, Any]:
+    """Delete a session's key and leave a tombstone. The tombstone is on disk before the key goes."""
+    tombstone = {
+        "session": paths.name,
+        "reason": reason,
+        "by": by,
+        "unix": int(time.time()),
+        "exports": exports_of(paths.name, ring),
+        "exports_note": "copies made on other machines are not known here",
+        "flash_note": FLASH,
+    }
+    write_atomic(paths.tombstone, json.dumps(tombstone, indent=1) + "\n")
+    paths.key.unlink(missing_ok=True)
+    sync_dir(paths.folder)
+    append_audit(ring, "end_session", session=paths.name, reason=reason, by=by)
+    return tombstone
+
+
+def exports_of(session: str, ring: KeyRing) -> list[str]:
+    """List where a session was exported to, as the audit log has it."""
+    lines = read_audit(ring).lines
+    return [str(line["to"]) for line in lines if line["kind"] == "export" and line.get("session") == session]

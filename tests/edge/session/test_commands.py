@@ -1,0 +1,170 @@
+"""The commands end to end, as a device and a study use them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edge.cli import main
+from edge.records import Event, RedactedFrame
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def emogaze(monkeypatch, capsys) -> Callable[..., Done]:
+    """Run the command line in this process, as `emogaze ARGUMENTS` with EMOGAZE_KEYS set."""
+
+    def call(*arguments: object, keys: Path) -> Done:
+        monkeypatch.setenv("EMOGAZE_KEYS", str(keys))
+        monkeypatch.setattr(sys, "argv", ["emogaze", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out = capsys.readouterr()
+        return Done(int(ended.value.code or 0), out.out, out.err)
+
+    return call
+
+
+def test_from_keys_to_consent(emogaze, tmp_path):
+    import pyrage
+
+    keys = tmp_path / "keys"
+    assert "made signing and wire" in emogaze("keys", "new", keys=keys).stdout
+    assert emogaze("keys", "operator", "-o", tmp_path / "op.key", keys=keys).returncode == 0
+    emogaze("keys", "trust", "operators", "clinic", tmp_path / "op.pub", keys=keys)
+    for name in ("study", "escrow"):
+        public = pyrage.x25519.Identity.generate().to_public()
+        assert emogaze("keys", "recipient", name, public, keys=keys).returncode == 0
+    client = emogaze("keys", "client", "tablet", "-o", tmp_path / "tablet.key", keys=keys)
+    assert "hand it to tablet" in client.stdout
+    listed = json.loads(emogaze("keys", "list", "--json", keys=keys).stdout)["keys"]
+    assert sorted(k["use"] for k in listed) == ["client", "operator", "recipient", "recipient", "signing", "wire"]
+    assert not any(k["problem"] for k in listed)
+    record = tmp_path / "consent.json"
+    options = ("--subject", "S-01", "--by", "dr-a", "--key", tmp_path / "op.key", "-o", record)
+    assert emogaze("consent", "new", "--purposes", "scores,gaze", *options, keys=keys).returncode == 0
+    checked = emogaze("consent", "check", record, keys=keys)
+    assert "yes gaze" in checked.stdout
+    assert "no  features" in checked.stdout
+    wrong = emogaze("consent", "new", "--purposes", "everything", *options, keys=keys)
+    assert wrong.returncode == 2
+    assert "purposes: expected some of" in wrong.stderr.replace("\n", " ")
+    audit = emogaze("session", "audit", keys=keys)
+    assert audit.returncode == 0
+    assert "kind=keys_client" in audit.stdout
+
+
+@pytest.fixture
+def recorded(study):
+    with study.open() as sink:
+        for i in range(5):
+            sink.event(Event(i, i * 10, i * 10, "score", {"score": {"fcc": i / 4}, "source": "cam-serial-77"}))
+            image = np.full((48, 64, 3), 40 * i, np.uint8)
+            sink.picture(RedactedFrame(i, i * 33_333_333, image, "cam", "scene", ()))
+    return next(study.recordings.glob("*Z-*"))
+
+
+def test_verify_exits_with_the_state(emogaze, study, recorded):
+    done = emogaze("session", "verify", recorded, "-i", study.identity, keys=study.ring.folder)
+    assert (done.returncode, done.stdout.split("\n")[0]) == (0, f"{recorded.name}: complete")
+    segment = next(recorded.glob("*.mcap.age"))
+    segment.write_bytes(segment.read_bytes()[:-10])
+    done = emogaze("session", "verify", recorded, "--json", keys=study.ring.folder)
+    assert (done.returncode, json.loads(done.stdout)["state"]) == (5, "shortened")
+
+
+def test_a_wrong_identity_is_one_line(emogaze, study, recorded):
+    done = emogaze("session", "verify", recorded, "-i", study.operator, keys=study.ring.folder)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "holds no age identity" in done.stderr
+
+
+def test_info(emogaze, study, recorded):
+    outside = emogaze("session", "info", recorded, keys=study.ring.folder).stdout
+    assert "S-01" not in outside
+    inside = json.loads(
+        emogaze("session", "info", recorded, "-i", study.escrow, "--json", keys=study.ring.folder).stdout
+    )
+    assert (inside["events"], inside["pictures"], inside["subject"]) == ({"score": 5}, {"scene": 5}, "S-01")
+
+
+@pytest.fixture
+def export(emogaze, study, recorded) -> Callable[[Path], Done]:
+    return lambda output: emogaze(
+        *("session", "export", recorded, "-i", study.identity, "-o", output), keys=study.ring.folder
+    )
+
+
+def test_export_to_csv_and_parquet(emogaze, export, study, recorded, tmp_path):
+    import pyarrow.parquet
+
+    assert "5 rows" in export(tmp_path / "a.csv").stdout
+    rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
+    assert [float(row["score.fcc"]) for row in rows] == [0, 0.25, 0.5, 0.75, 1]
+    export(tmp_path / "a.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "a.parquet")["score.fcc"].to_pylist() == [0, 0.25, 0.5, 0.75, 1]
+    audit = emogaze("session", "audit", keys=study.ring.folder).stdout
+    assert audit.count("kind=export") == 2
+
+
+def test_export_to_mp4_keeps_times(emogaze, export, study, recorded, tmp_path):
+    import av
+
+    assert "5 pictures" in export(tmp_path / "a.mp4").stdout
+    with av.open(str(tmp_path / "a.mp4")) as container:
+        frames = list(container.decode(video=0))
+    assert [round(frame.time * 30) for frame in frames] == [0, 1, 2, 3, 4]
+    assert abs(int(frames[3].to_ndarray(format="rgb24").mean()) - 120) < 6
+
+
+def test_export_refuses_what_it_cannot_do(emogaze, export, study, recorded, tmp_path):
+    assert "is of no known format" in export(tmp_path / "a.xls").stderr
+    done = emogaze(
+        *("session", "export", recorded, "-i", study.identity, "-o", tmp_path / "a.csv", "--kind", "gaze"),
+        keys=study.ring.folder,
+    )
+    assert "holds no events of kind 'gaze'" in done.stderr
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_anonymise_prints_what_it_removed(emogaze, study, recorded, tmp_path):
+    output = tmp_path / "a.ndjson"
+    done = emogaze("session", "anonymise", recorded, "-i", study.identity, "-o", output, keys=study.ring.folder)
+    assert "removed source: 5" in done.stdout
+    assert "serial-77" not in output.read_text()
+    assert len(output.read_text().splitlines()) == 5
+
+
+def test_recover_writes_plain_mcap(emogaze, study, recorded, tmp_path):
+    from mcap.reader import make_reader
+
+    done = emogaze("session", "recover", recorded, "-i", study.identity, "-o", tmp_path / "out", keys=study.ring.folder)
+    assert "5 events, 5 pictures" in done.stdout
+    with next((tmp_path / "out").glob("*.mcap")).open("rb") as file:
+        assert len(list(make_reader(file).iter_messages())) == 10
+
+
+def test_withdraw(emogaze, study, recorded):
+    consent = json.loads(next(recorded.glob("*.chain")).read_bytes().splitlines()[0])["consent"]
+    done = emogaze(
+        *("consent", "withdraw", consent, "--recordings", study.recordings, "--by", "S-01"), keys=study.ring.folder
+    )
+    assert "1 session(s) can't be opened any more" in done.stdout
+    assert "flash may keep" in done.stdout
+    again = emogaze("session", "info", recorded, "-i", study.identity, keys=study.ring.folder)
+    assert (again.returncode, "its key was deleted" in again.stderr) == (1, True)

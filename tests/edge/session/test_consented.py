@@ -1,0 +1,143 @@
+"""No recording without consent, none beyond it, and none after it is withdrawn."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+
+from edge.errors import KeyFileError, RecordingError
+from edge.keys import KeyRing
+from edge.records import Event, RedactedFrame
+from edge.session.audit import append_audit, read_audit
+from edge.session.export import export
+from edge.session.layout import sessions
+from edge.session.read import read_events, read_items
+from edge.session.retention import purge, withdraw
+from edge.session.segment import Picture
+from edge.session.verify import verify
+from edge.sinks.recorder import open_sink
+
+
+@pytest.mark.parametrize("case", ["none-set", "missing", "expired", "altered", "withdrawn"])
+def test_without_a_valid_consent_nothing_is_recorded_and_it_is_said(study, caplog, case):
+    path = study.consent(now=datetime.now(timezone.utc) - timedelta(days=40) if case == "expired" else None)
+    if case == "altered":
+        path.write_text(path.read_text().replace("S-01", "S-02"))
+    if case == "withdrawn":
+        withdraw(study.recordings, json.loads(path.read_text())["id"], study.ring, by="S-01")
+    setting = {"none-set": "", "missing": str(study.root / "nothing.json")}.get(case, str(path))
+    header = {}
+    assert open_sink(study.config(consent=setting), header) is None
+    assert header["recording"]["state"] == "off"
+    assert "nothing is recorded" in caplog.text
+    assert sessions(study.recordings) == []
+
+
+def test_recording_that_is_not_asked_for_is_off(study):
+    assert open_sink(study.config(dir=""), {}) is None
+
+
+@pytest.mark.parametrize("missing", ["signing.key", "recipients.txt"])
+def test_without_a_key_recording_refuses_to_start(study, missing):
+    (study.ring.folder / missing).unlink()
+    with pytest.raises(KeyFileError, match=missing):
+        open_sink(study.config(), {})
+    assert sessions(study.recordings) == []
+
+
+def record_one(study, *purposes: str) -> dict:
+    payload = {
+        "score": {"fcc": 0.5, "fcc_now": 0.4, "frame_id": 3},
+        "gaze": [[1, 5, 10.0, 20.0, 1.0, True, None, None]],
+        "features": {"local": "AAAA", "global": "AAAA"},
+        "fixation": {"x_px": 10.0},
+    }
+    with study.open(consent=str(study.consent(*purposes))) as sink:
+        sink.event(Event(0, 1, 2, "step", payload))
+        sink.event(Event(1, 1, 2, "aux", {"stream": "EEG", "channels": [1.0]}))
+        sink.picture(RedactedFrame(1, 1, np.zeros((16, 16, 3), np.uint8), "cam", "scene", ()))
+    items = list(read_items(sessions(study.recordings)[-1].folder, study.identity))
+    kinds = {item.kind if isinstance(item, Event) else "picture" for item in items}
+    step = next((item.payload for item in items if isinstance(item, Event) and item.kind == "step"), {})
+    return {"kinds": kinds, "step": set(step)}
+
+
+@pytest.mark.parametrize(
+    ("purposes", "kinds", "keys"),
+    [
+        (["scores"], {"step"}, {"score"}),
+        (["scores", "gaze"], {"step"}, {"score", "gaze", "fixation"}),
+        (["scores", "features"], {"step"}, {"score", "features"}),
+        (["scores", "physiology"], {"step", "aux"}, {"score"}),
+        (["scores", "redacted_video"], {"step", "picture"}, {"score"}),
+        (["redacted_video"], {"picture"}, set()),
+    ],
+    ids=lambda value: "+".join(sorted(value)) or "nothing",
+)
+def test_only_what_was_agreed_to_is_kept(study, purposes, kinds, keys):
+    found = record_one(study, *purposes)
+    assert (found["kinds"], found["step"]) == (kinds, keys)
+
+
+def test_withdrawal_makes_sessions_unreadable_and_leaves_the_proof(study, tmp_path):
+    consent = study.consent()
+    other = study.record(3)
+    mine = study.record(3, consent=str(consent))
+    copy = tmp_path / "copy.csv"
+    export(mine.folder, study.identity, copy, kind="score", role="scene")
+    append_audit(study.ring, "export", session=mine.name, to=str(copy))
+    (tombstone,) = withdraw(study.recordings, json.loads(consent.read_text())["id"], study.ring, by="S-01")
+    assert tombstone["exports"] == [str(copy)]
+    assert "flash may keep" in tombstone["flash_note"]
+    with pytest.raises(RecordingError, match=r"its key was deleted: consent .* was withdrawn"):
+        list(read_events(mine.folder, study.identity))
+    assert verify(mine).state == "complete"
+    assert len(list(read_events(other.folder, study.identity))) == 3
+
+
+def test_retention_ends_old_sessions_only(study):
+    paths = study.record(1)
+    created = json.loads(paths.chain.read_bytes().splitlines()[0])["created"]
+    assert purge(study.recordings, study.ring, days=1, now_s=created + 86400 - 1) == []
+    (ended,) = purge(study.recordings, study.ring, days=1, now_s=created + 86400 + 1)
+    assert ended["reason"] == "retention time of 1 days"
+    assert not paths.key.exists()
+    assert purge(study.recordings, study.ring, days=0, now_s=created * 2) == []
+
+
+def test_the_audit_log_is_append_only_and_shows_tampering(study):
+    for n in range(3):
+        append_audit(study.ring, "test", number=n)
+    study.ring.rotate("signing")
+    append_audit(study.ring, "test", number=3)
+    log = study.ring.folder / "audit.jsonl"
+    assert [line["number"] for line in read_audit(study.ring).lines if line["kind"] == "test"] == [0, 1, 2, 3]
+    whole = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(whole[:1] + whole[2:]))
+    assert "doesn't follow" in read_audit(study.ring).problem
+    log.write_bytes(b"".join(whole).replace(b'"number":1', b'"number":7'))
+    assert "bad signature" in read_audit(study.ring).problem
+
+
+def test_a_half_line_from_a_power_cut_does_not_break_the_log(study):
+    append_audit(study.ring, "one")
+    with (study.ring.folder / "audit.jsonl").open("ab") as file:
+        file.write(b'{"kind":"tw')
+    append_audit(study.ring, "three")
+    chain = read_audit(study.ring)
+    assert ([line["kind"] for line in chain.lines], chain.problem) == (["one", "three"], "")
+
+
+def test_a_machine_without_a_signing_key_keeps_no_log(tmp_path):
+    append_audit(KeyRing(tmp_path), "export")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_needs_its_purpose(study):
+    with study.open(consent=str(study.consent("scores"))) as sink:
+        sink.picture(RedactedFrame(1, 1, np.zeros((16, 16, 3), np.uint8), "cam", "scene", ()))
+    items = list(read_items(sessions(study.recordings)[-1].folder, study.identity))
+    assert not any(isinstance(item, Picture) for item in items)
