@@ -302,6 +302,29 @@ class EnvironmentCache:
         return cls._read(part, info)
 
     @classmethod
+    def open(cls, part: Path) -> EnvironmentCache:
+        """Load one artefact's cache from its sub-folder, for who has its features but not the artefact.
+
+        Raises
+        ------
+        CacheError
+            There is none, or a file was altered.
+        """
+        return cls._read(part, read_info(part))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells this cache from any other: its artefact, its embedding and the hashes of its files."""
+        info = self.info
+        files = dict(sorted(info.files.items()))
+        return {
+            "embedder": info.embedder,
+            "model_sha256": info.model_sha256,
+            "embedding": info.embedding,
+            "files": files,
+        }
+
+    @classmethod
     def _read(cls, folder: Path, info: EnvironmentInfo) -> EnvironmentCache:
         # One query gains nothing from several threads, and their pool's idle spinning takes time from the others.
         faiss.omp_set_num_threads(1)

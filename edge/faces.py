@@ -37,7 +37,7 @@ class FaceDetector:
         if name not in decoders:
             known = ", ".join(decoders)
             raise ModelError(f"model {model.manifest.name}", f"no face decoder {name!r}", expected=f"one of {known}")
-        self._model = model
+        self.model = model
         self._spec = model.manifest.input()
         self._decode = decoders[name]
         self.origin: FaceOrigin = origin or ("recall" if name == "centerface" else "fast")
@@ -84,7 +84,7 @@ class FaceDetector:
     def _infer(self, canvas: Image) -> Tensors:
         batch = new_batch(self._spec, 1, (canvas.shape[1], canvas.shape[0]))
         fill_input(canvas, self._spec, batch[0])
-        return self._model.infer({self._spec.name: batch})
+        return self.model.infer({self._spec.name: batch})
 
 
 def decode_blazeface(

@@ -1,0 +1,348 @@
+"""Wiring: sources, stages and sinks are opened from the settings, and frames are fed through the two recipes.
+
+Here a file's clock rules: every cadence, hold and deadline counts in presentation time, inference is synchronous, and
+the same files give the same events.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edge import __version__, events, plugins
+from edge.capture import open_capture
+from edge.capture.base import FrameSource
+from edge.clock import NS_PER_MS, NS_PER_S, monotonic_ns
+from edge.config import Config, to_dict
+from edge.environment import EnvironmentCache
+from edge.errors import ConfigError, SourceError
+from edge.files import write_json
+from edge.gaze.base import GazeSource
+from edge.gaze.geometry import Geometry, read_geometry
+from edge.gaze.mapping import make_mapping
+from edge.gaze.sources import open_gaze
+from edge.pipeline import RedactPipeline, ScorePipeline, Step
+from edge.privacy import Redactor
+from edge.profiling import StageTimer
+from edge.records import Event, Fixation, Frame, RedactedFrame
+from edge.sinks.base import Sink
+from edge.stages import NetworkStages
+
+#: Settings of `sinks` that name a file in the clear.
+PLAINTEXT = ("events", "video", "summary")
+
+
+@dataclass
+class Summary:
+    """What one run did, as `summary.json` holds it."""
+
+    frames: int = 0
+    frames_dropped: int = 0
+    gaze_samples: int = 0
+    fixations: int = 0
+    scores: int = 0
+    fcc_mean: float = float("nan")
+    fcc_undefined: dict[str, int] = field(default_factory=dict)
+    faces_seen: int = 0
+    faces_covered: int = 0
+    frames_withheld: int = 0
+    simulated_gaze: bool = False
+    model: str = ""
+    provider: str = ""
+    latency_ms: dict[str, dict[str, float]] = field(default_factory=dict)
+    events: str = ""
+    video: str = ""
+    refused_sinks: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return the run in a few lines for a terminal."""
+        undefined = ", ".join(f"{n} {reason}" for reason, n in sorted(self.fcc_undefined.items()))
+        path = self.latency_ms["score_path_without_inference"]
+        lines = [
+            f"{self.frames} frames, {self.frames_dropped} dropped; {self.gaze_samples} gaze samples"
+            + (" (simulated)" if self.simulated_gaze else ""),
+            f"{self.scores} scores, mean FCC {self.fcc_mean:.3f}; undefined: {undefined or 'none'}",
+            f"{self.fixations} fixations; {self.faces_covered} of {self.faces_seen} faces covered, "
+            f"{self.frames_withheld} pictures withheld",
+            f"{self.model} on {self.provider}; score path without inference {path['p50']:.2f} ms median",
+        ]
+        return lines + [f"written: {path}" for path in (self.events, self.video) if path]
+
+
+class Emitter:
+    """Number the events and hand them, and the redacted pictures, to every sink."""
+
+    def __init__(self, sinks: list[Sink]) -> None:
+        self._sinks = sinks
+        self._seq = 0
+
+    def event(self, kind: str, t_ns: int, payload: dict[str, Any]) -> None:
+        event = Event(self._seq, t_ns, monotonic_ns(), kind, payload)
+        self._seq += 1
+        for sink in self._sinks:
+            sink.event(event)
+
+    def picture(self, frame: RedactedFrame) -> None:
+        for sink in self._sinks:
+            sink.picture(frame)
+        faces = [events.to_plain(face) for face in frame.faces]
+        payload = {"frame_id": frame.frame_id, "withheld": frame.withheld, "reason": frame.reason, "faces": faces}
+        self.event("picture", frame.t_ns, payload)
+
+
+def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer: StageTimer | None = None) -> Summary:
+    """Run the whole pipeline over file sources and return what it did.
+
+    Raises
+    ------
+    EmoGazeError
+        A source, artefact, cache or sink can't be used; nothing that looks whole is left behind.
+    """
+    with ExitStack() as stack:
+        scene = stack.enter_context(open_capture(config.scene, "scene"))
+        face_camera = _open_face_camera(config, stack)
+        gaze = stack.enter_context(open_gaze(config.gaze))
+        size = (scene.info.width, scene.info.height)
+        geometry = read_geometry(config.gaze.geometry) or gaze.geometry
+        mapping = make_mapping(gaze.info, geometry, size)
+        timer = timer or StageTimer()
+        stages = NetworkStages(config, timer)
+        stack.callback(stages.close)
+        environment = _load_environment(config, stages)
+        refused = refused_sinks(config)
+        config = without_sinks(config, refused)
+        summary = Summary(
+            simulated_gaze=gaze.info.simulated,
+            refused_sinks=refused,
+            events=config.sinks.events,
+            video=config.sinks.video,
+        )
+        header = session_header(config, scene, gaze, geometry, stages, environment)
+        sinks = open_sinks(config, header, stack)
+        score = ScorePipeline(config, mapping, stages, environment, gaze_hz=gaze.info.hz_declared, timer=timer)
+        redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
+        redact = RedactPipeline(redactor, stages.recall, timer=timer)
+        emitter = Emitter(sinks)
+        emitter.event("session", 0, header)
+        loop = FileLoop(config, score, redact, stages, emitter, summary, timer)
+        loop.run(scene, gaze, face_camera, on_step)
+    summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
+    if config.sinks.summary:
+        write_json(Path(config.sinks.summary), summary.as_dict())
+    return summary
+
+
+class FileLoop:
+    """Feed frames and gaze of file sources through the recipes, in presentation time."""
+
+    def __init__(
+        self,
+        config: Config,
+        score: ScorePipeline,
+        redact: RedactPipeline,
+        stages: NetworkStages,
+        emitter: Emitter,
+        summary: Summary,
+        timer: StageTimer,
+    ) -> None:
+        self._config, self._score, self._redact, self._stages = config, score, redact, stages
+        self._emitter, self._summary, self._timer = emitter, summary, timer
+        self._fcc_total = 0.0
+
+    def run(
+        self,
+        scene: FrameSource,
+        gaze: GazeSource,
+        face_camera: FrameSource | None,
+        on_step: Callable[[Step], None] | None,
+    ) -> None:
+        wait_ns = self._config.gaze.wait_ms * NS_PER_MS
+        faces = NewestFace(face_camera)
+        t_ns = 0
+        while (frame := self._read(scene)) is not None:
+            raw_gaze = gaze.read_until(frame.t_ns + wait_ns)
+            step = self._step(frame, raw_gaze, faces.until(frame.t_ns))
+            t_ns = frame.t_ns
+            if on_step:
+                on_step(step)
+        if not self._summary.frames:
+            raise SourceError(self._config.scene.source, "holds no picture in the given span")
+        if not self._summary.gaze_samples:
+            raise SourceError(
+                self._config.gaze.source,
+                "no gaze sample lies within the clip's time",
+                expected=f"samples between 0 and {t_ns / NS_PER_S:.3f} s of the clip",
+                fix="check time_unit and offset_ms",
+            )
+        self._finish(t_ns)
+
+    def _read(self, scene: FrameSource) -> Frame | None:
+        with self._timer.stage("capture"):
+            return scene.read()
+
+    def _step(self, frame: Frame, raw_gaze: list[Any], face_frame: Frame | None) -> Step:
+        before = self._stages.inference_ns
+        start = monotonic_ns()
+        step = self._score.score(frame, raw_gaze, now_ns=frame.t_ns, face_frame=face_frame)
+        self._emitter.event("score", frame.t_ns, step_to_plain(frame, step))
+        for fixation in step.ended:
+            self._fixation(fixation)
+        spent = monotonic_ns() - start
+        inference = self._stages.inference_ns - before
+        self._timer.add("score_path", spent)
+        self._timer.add("score_path_without_inference", spent - inference)
+        self._count(step)
+        for picture in self._redact.redact(frame, step.faces, step.fixation):
+            self._picture(picture)
+        return step
+
+    def _count(self, step: Step) -> None:
+        summary = self._summary
+        summary.frames += 1
+        summary.gaze_samples += len(step.raw_gaze)
+        if step.score.reason:
+            reason = step.score.reason
+            summary.fcc_undefined[reason] = summary.fcc_undefined.get(reason, 0) + 1
+        else:
+            summary.scores += 1
+            self._fcc_total += step.score.fcc_now
+
+    def _fixation(self, fixation: Fixation) -> None:
+        self._summary.fixations += 1
+        self._emitter.event("fixation", fixation.end_ns, events.to_plain(fixation) or {})
+
+    def _picture(self, picture: RedactedFrame) -> None:
+        self._summary.faces_seen += len(picture.faces)
+        self._summary.faces_covered += sum(face.covered for face in picture.faces)
+        self._summary.frames_withheld += picture.withheld
+        with self._timer.stage("sinks"):
+            self._emitter.picture(picture)
+
+    def _finish(self, t_ns: int) -> None:
+        for picture in self._redact.finish():
+            self._picture(picture)
+        for fixation in self._score.finish():
+            self._fixation(fixation)
+        summary = self._summary
+        if summary.scores:
+            summary.fcc_mean = self._fcc_total / summary.scores
+        summary.latency_ms = self._timer.summary()
+        counts = {"frames": summary.frames, "gaze_samples": summary.gaze_samples, "fixations": summary.fixations}
+        self._emitter.event("end", t_ns, counts)
+
+
+def step_to_plain(frame: Frame, step: Step) -> dict[str, Any]:
+    """Return the payload of a `score` event: all that a rerun needs, and what came of it."""
+    return {
+        "frame_id": frame.frame_id,
+        "width": frame.width,
+        "height": frame.height,
+        "gaze": events.gaze_to_plain(step.raw_gaze),
+        "gaze_px": step.gaze_px,
+        "fixation": events.to_plain(step.fixation),
+        "faces": [events.to_plain(face) for face in step.faces],
+        "features": events.features_to_plain(step.features),
+        "emotion": events.to_plain(step.emotion),
+        "telemetry": events.to_plain(step.telemetry),
+        "score": events.to_plain(step.score),
+    }
+
+
+def session_header(
+    config: Config,
+    scene: FrameSource,
+    gaze: GazeSource,
+    geometry: Geometry | None,
+    stages: NetworkStages,
+    environment: EnvironmentCache | None,
+) -> dict[str, Any]:
+    """Return the payload of the `session` event: versions, settings, sources, models and cache."""
+    models = [
+        {"name": m.manifest.name, "role": m.manifest.role, "sha256": m.manifest.sha256, "active": m.active}
+        for m in stages.models
+    ]
+    return {
+        "schema": events.SCHEMA,
+        "version": events.VERSION,
+        "emogaze": __version__,
+        "python": platform.python_version(),
+        "advisory": True,
+        "config": to_dict(config),
+        "scene": asdict(scene.info),
+        "gaze": asdict(gaze.info),
+        "geometry": msgspec.to_builtins(geometry) if geometry else None,
+        "models": models,
+        "environment": environment.identity if environment else None,
+    }
+
+
+def refused_sinks(config: Config) -> list[str]:
+    """Return the plaintext sinks that may not start: a clinical run says so and goes on, any other is refused.
+
+    Raises
+    ------
+    ConfigError
+        A plaintext file is asked for without `sinks.allow_plaintext`, and the preset isn't clinical.
+    """
+    wanted = [name for name in PLAINTEXT if getattr(config.sinks, name)]
+    if config.sinks.allow_plaintext or not wanted:
+        return []
+    if config.preset == "clinical":
+        for name in wanted:
+            print(f"emogaze: sinks.{name} is not started: it would write in the clear", file=sys.stderr)
+        return wanted
+    raise ConfigError(
+        f"sinks.{wanted[0]}",
+        "would write a file in the clear",
+        fix="set sinks.allow_plaintext = true if that is what you want",
+    )
+
+
+def without_sinks(config: Config, names: list[str]) -> Config:
+    """Return `config` with the named sinks switched off."""
+    sinks = msgspec.structs.replace(config.sinks, **dict.fromkeys(names, ""))
+    return msgspec.structs.replace(config, sinks=sinks)
+
+
+def open_sinks(config: Config, header: dict[str, Any], stack: ExitStack) -> list[Sink]:
+    """Open every sink that the settings switch on; `stack` closes them."""
+    modules = (plugins.load("edge.sinks", name, setting="sinks") for name in plugins.names("edge.sinks"))
+    opened = (module.open_sink(config, header) for module in modules)
+    return [stack.enter_context(sink) for sink in opened if sink is not None]
+
+
+def _open_face_camera(config: Config, stack: ExitStack) -> FrameSource | None:
+    if config.face_camera.source in ("", "scene"):
+        return None
+    return stack.enter_context(open_capture(config.face_camera, "face"))
+
+
+def _load_environment(config: Config, stages: NetworkStages) -> EnvironmentCache | None:
+    if not config.environment.cache:
+        return None
+    folder, manifest = Path(config.environment.cache), stages.embedder_model.manifest
+    return EnvironmentCache.load(folder, manifest, embedding=config.score.embedding)
+
+
+class NewestFace:
+    """The newest picture of a face camera's file that is not later than a given time."""
+
+    def __init__(self, camera: FrameSource | None) -> None:
+        self._camera = camera
+        self._newest: Frame | None = None
+        self._next = camera.read() if camera else None
+
+    def until(self, t_ns: int) -> Frame | None:
+        while self._camera and self._next is not None and self._next.t_ns <= t_ns:
+            self._newest, self._next = self._next, self._camera.read()
+        return self._newest

@@ -1,0 +1,49 @@
+"""`emogaze run`: the whole pipeline on a scene camera and an eye tracker, or on their recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edge.commands.base import emit_json
+
+
+def add(app: typer.Typer) -> None:
+    app.command("run")(run)
+
+
+def run(
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="TOML file with the settings.")] = None,
+    camera: Annotated[str, typer.Option(help="Scene camera or clip; wins over the file.")] = "",
+    gaze: Annotated[str, typer.Option(help="Gaze recording or stream; wins over the file.")] = "",
+    preset: Annotated[str, typer.Option(help="clinical, in-car or bench")] = "",
+    set_: Annotated[list[str] | None, typer.Option("--set", help="section.key=value; may be repeated.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Score what is looked at, cover every other face, write what the settings ask for."""
+    from edge.app import run as run_app
+    from edge.config import load, to_dict
+    from edge.errors import ConfigError
+
+    overrides = list(set_ or [])
+    overrides += [f"{key}={_quoted(text)}" for key, text in (("scene.source", camera), ("gaze.source", gaze)) if text]
+    settings = load(config, overrides, preset=preset)
+    for key, option, value in (
+        ("scene.source", "--camera", settings.scene.source),
+        ("gaze.source", "--gaze", settings.gaze.source),
+    ):
+        if not value:
+            raise ConfigError(key, "is not set", fix=f"set it in a file (-c) or with {option}")
+    summary = run_app(settings)
+    if json:
+        emit_json("run", to_dict(settings), summary.as_dict())
+    else:
+        for line in summary.lines():
+            print(line)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

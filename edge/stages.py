@@ -1,0 +1,66 @@
+"""The stages of the score recipe as networks: artefacts opened once, called once per frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from edge.backends.base import Model, open_model
+from edge.config import Config
+from edge.emotion import EmotionClassifier
+from edge.features import Embedder
+from edge.profiling import StageTimer
+from edge.records import Emotion, Face, Features, Fixation, Frame, Subject
+from edge.redaction import Detectors
+
+
+class NetworkStages:
+    """Open the artefacts that `config` names and run them.
+
+    Raises
+    ------
+    ModelError
+        An artefact is missing, altered, or fails its canary.
+    BackendError
+        No inference runtime here runs it.
+    """
+
+    def __init__(self, config: Config, timer: StageTimer | None = None) -> None:
+        names = config.models
+        self._redact = config.redact
+        self._detectors = Detectors.open(names)
+        self.embedder_model = open_model(names.embedder, names)
+        self._embedder = Embedder(self.embedder_model, config.score, timer)
+        self._emotion = EmotionClassifier(open_model(names.emotion, names)) if names.emotion else None
+
+    @property
+    def models(self) -> list[Model]:
+        """The open models, the embedder first."""
+        detectors = (self._detectors.fast, self._detectors.recall, self._emotion)
+        return [self.embedder_model, *(part.model for part in detectors if part is not None)]
+
+    def faces(self, frame: Frame) -> list[Face]:
+        return self._detectors.fast.detect(frame.image, self._redact.fast_score)
+
+    @property
+    def recall(self) -> Callable[[Frame], list[Face]] | None:
+        """The recall detector on a picture, None where none is configured."""
+        if self._detectors.recall is None:
+            return None
+        return lambda frame: self._detectors.on_clip(frame.image, self._redact)
+
+    def embed(self, frame: Frame, fixation: Fixation) -> Features | None:
+        return self._embedder.embed(frame, fixation.x_px, fixation.y_px)
+
+    def emotion(self, frame: Frame, face: Face | None, subject: Subject) -> Emotion | None:
+        if self._emotion is None:
+            return None
+        return self._emotion.classify(frame.image, face.box if face else None, frame.t_ns, subject)
+
+    @property
+    def inference_ns(self) -> int:
+        """Time spent inside the inference runtimes so far."""
+        return sum(model.inference_ns for model in self.models)
+
+    def close(self) -> None:
+        for model in self.models:
+            model.close()
