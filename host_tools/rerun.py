@@ -1,0 +1,152 @@
+"""Recompute the scores of an event log with the runtime's own recipe, and compare them bit for bit.
+
+The log holds the gaze samples as they came, the features as float32, the class probabilities and the faces. Mapping,
+fixations, similarity, weights and FCC are computed again; what differs is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edge import events
+from edge.config import Config, from_dict
+from edge.environment import EnvironmentCache
+from edge.errors import DataError
+from edge.files import plain
+from edge.gaze.base import GazeInfo
+from edge.gaze.geometry import geometry_from
+from edge.gaze.mapping import make_mapping
+from edge.pipeline import ScorePipeline, Step
+from edge.records import Emotion, Event, Face, Features, Fixation, Frame, Score, Subject
+
+
+@dataclass
+class Rerun:
+    """The outcome: how many scores and fixations there are, how many came out the same, and which did not."""
+
+    scores: int = 0
+    scores_equal: int = 0
+    fixations: int = 0
+    fixations_equal: int = 0
+    complete: bool = False
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def identical(self) -> bool:
+        return self.scores == self.scores_equal and self.fixations == self.fixations_equal
+
+
+class RecordedStages:
+    """Stands in for the networks: hands back what the event log holds for the frame at hand."""
+
+    def __init__(self) -> None:
+        self._payload: dict[str, Any] = {}
+
+    def load(self, payload: dict[str, Any]) -> None:
+        self._payload = payload
+
+    def faces(self, frame: Frame) -> list[Face]:
+        return [events.face_from_plain(face) for face in self._payload["faces"]]
+
+    def embed(self, frame: Frame, fixation: Fixation) -> Features | None:
+        return events.features_from_plain(frame.frame_id, frame.t_ns, self._payload["features"])
+
+    def emotion(self, frame: Frame, face: Face | None, subject: Subject) -> Emotion | None:
+        return events.emotion_from_plain(self._payload["emotion"])
+
+
+def rerun(log: Iterable[Event], thing: str, *, cache: Path | None = None) -> tuple[Rerun, list[Score]]:
+    """Recompute every score of `log`.
+
+    Parameters
+    ----------
+    log : iterable of Event
+        The events in order, the `session` event first.
+    thing : str
+        The log's name, for errors.
+    cache : Path, optional
+        The environment cache, if it no longer lies where the header says.
+
+    Returns
+    -------
+    Rerun, list of Score
+        The comparison, and the recomputed scores.
+    """
+    log = iter(log)
+    header = next(log, None)
+    if header is None:
+        raise DataError(thing, "is empty", expected="a session event first")
+    events.check_header(header, thing)
+    stages = RecordedStages()
+    pipeline = _pipeline(header.payload, stages, cache)
+    outcome, scores = Rerun(), []
+    ended: list[Fixation] = []
+    for event in log:
+        if event.kind == "score":
+            step = _step(pipeline, stages, event)
+            ended += step.ended
+            scores.append(step.score)
+            _compare_score(outcome, event, step.score)
+        elif event.kind == "fixation":
+            if not ended:
+                ended += pipeline.finish()
+            _compare_fixation(outcome, event, ended.pop(0) if ended else None)
+        outcome.complete = event.kind == "end"
+    return outcome, scores
+
+
+def _pipeline(header: dict[str, Any], stages: RecordedStages, cache: Path | None) -> ScorePipeline:
+    config: Config = from_dict(header["config"], thing="the log's settings")
+    info = GazeInfo(**header["gaze"])
+    size = (header["scene"]["width"], header["scene"]["height"])
+    declared = header["geometry"]
+    mapping = make_mapping(info, geometry_from(declared, thing="the log's geometry") if declared else None, size)
+    logged, environment = header["environment"], None
+    if logged:
+        folder = cache or Path(config.environment.cache)
+        environment = EnvironmentCache.open(folder / logged["embedder"])
+        if environment.identity != logged:
+            raise DataError(str(folder), "is not the cache that the log was scored with", fix="name it with --cache")
+    return ScorePipeline(config, mapping, stages, environment, gaze_hz=info.hz_declared)
+
+
+def _step(pipeline: ScorePipeline, stages: RecordedStages, event: Event) -> Step:
+    payload = event.payload
+    stages.load(payload)
+    blank = np.broadcast_to(np.uint8(0), (payload["height"], payload["width"], 3))
+    frame = Frame(payload["frame_id"], event.t_ns, blank, "log")
+    now_ns = event.t_ns + payload["score"]["frame_age_ns"]
+    return pipeline.score(
+        frame,
+        events.gaze_from_plain(payload["gaze"]),
+        now_ns=now_ns,
+        telemetry=events.telemetry_from_plain(payload["telemetry"]),
+    )
+
+
+def _compare_score(outcome: Rerun, event: Event, score: Score) -> None:
+    outcome.scores += 1
+    differing = _differing(event.payload["score"], score)
+    outcome.scores_equal += not differing
+    if differing:
+        outcome.differences.append(f"score of frame {score.frame_id}: {differing}")
+
+
+def _compare_fixation(outcome: Rerun, event: Event, fixation: Fixation | None) -> None:
+    outcome.fixations += 1
+    differing = _differing(event.payload, fixation) if fixation else "missing"
+    outcome.fixations_equal += not differing
+    if differing:
+        outcome.differences.append(f"fixation {event.payload['fixation_id']}: {differing}")
+
+
+def _differing(logged: dict[str, Any], computed: Score | Fixation) -> str:
+    """Name the fields that differ; nan is logged as null."""
+    values = plain(events.to_plain(computed))
+    pairs = ((key, logged.get(key), value) for key, value in values.items())
+    return ", ".join(f"{key} was {old}, is {new}" for key, old, new in pairs if old != new)

@@ -1,0 +1,154 @@
+"""The whole pipeline on a real clip with simulated gaze: determinism, rerun, and what happens to bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from edge import events
+from edge.app import Summary, run
+from edge.backends.base import open_model
+from edge.config import Config, SinksConfig, load
+from edge.environment import store
+from edge.environment_build import build, read_views
+from edge.errors import EmoGazeError
+from edge.features import Embedder
+from edge.gaze.geometry import Camera
+from edge.gaze.simulator import free_looks, simulate, write_csv
+from host_tools.rerun import rerun
+
+SEED, HZ = 3, 200.0
+
+
+@pytest.fixture(scope="module")
+def inputs(data: Path, artefacts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the gaze and the environment cache of the clip."""
+    folder = tmp_path_factory.mktemp("inputs")
+    clip = data / "faces" / "WolfgangLanger_Pexels.mp4"
+    (folder / "clip.mp4").symlink_to(clip)
+    camera = Camera(width_px=640, height_px=360, hfov_deg=60.0).complete()
+    write_csv(folder / "gaze.csv", simulate(free_looks(6.0, SEED), HZ, SEED), seed=SEED, hz=HZ, camera=camera)
+    config = load()
+    embedder = Embedder(open_model(config.models.embedder, config.models), config.score)
+    store(folder / "environment", [build(embedder, read_views(str(clip), end_s=1.0, every_s=0.5), config.score)])
+    return folder
+
+
+def settings(inputs: Path, output: Path, *more: str, preset: str = "") -> Config:
+    paths = {
+        "scene.source": inputs / "clip.mp4",
+        "gaze.source": inputs / "gaze.csv",
+        "environment.cache": inputs / "environment",
+        "sinks.events": output / "events.ndjson",
+        "sinks.video": output / "redacted.mp4",
+        "sinks.summary": output / "summary.json",
+    }
+    overrides = [f"{key}='{path}'" for key, path in paths.items()]
+    overrides += ["scene.start_s=2", "scene.end_s=3.5", "sinks.allow_plaintext=true", "face_camera.source=scene"]
+    return load(overrides=[*overrides, *more], preset=preset)
+
+
+@pytest.fixture(scope="module")
+def first(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
+    output = tmp_path_factory.mktemp("first")
+    return output, run(settings(inputs, output))
+
+
+def without_emit_times(path: Path, output: Path) -> list[dict]:
+    lines = [json.loads(line) for line in path.read_text().replace(str(output), "OUT").splitlines()]
+    return [{key: value for key, value in line.items() if key != "t_emit_ns"} for line in lines]
+
+
+def test_same_files_give_the_same_events(inputs: Path, first: tuple[Path, Summary], tmp_path: Path) -> None:
+    run(settings(inputs, tmp_path))
+    again = without_emit_times(tmp_path / "events.ndjson", tmp_path)
+    assert again == without_emit_times(first[0] / "events.ndjson", first[0])
+
+
+def test_rerun_gives_every_score_bit_for_bit(first: tuple[Path, Summary]) -> None:
+    path = first[0] / "events.ndjson"
+    outcome, scores = rerun(events.read_log(path), str(path))
+    assert outcome.complete and outcome.identical, outcome.differences
+    assert outcome.scores == len(scores) == first[1].frames > 30
+    assert first[1].scores > 10
+
+
+def test_rerun_notices_a_score_that_was_altered(first: tuple[Path, Summary], tmp_path: Path) -> None:
+    path = tmp_path / "events.ndjson"
+    lines = (first[0] / "events.ndjson").read_text().splitlines()
+    for number, line in enumerate(lines):
+        event = json.loads(line)
+        if event["kind"] == "score" and event["payload"]["score"]["fcc_now"] is not None:
+            event["payload"]["score"]["fcc_now"] += 1e-16 + 1e-12
+            lines[number] = json.dumps(event)
+            break
+    path.write_text("\n".join(lines) + "\n")
+    outcome, _ = rerun(events.read_log(path), str(path))
+    assert outcome.scores - outcome.scores_equal == 1
+    assert "fcc_now was" in outcome.differences[0]
+
+
+def test_every_picture_left_as_video(first: tuple[Path, Summary]) -> None:
+    import av
+
+    with av.open(str(first[0] / "redacted.mp4")) as container:
+        frames = sum(1 for _ in container.decode(video=0))
+    assert frames == first[1].frames
+    summary = json.loads((first[0] / "summary.json").read_text())
+    assert summary["frames"] == frames
+    assert summary["faces_covered"] <= summary["faces_seen"] > 0
+    assert set(summary["latency_ms"]["score_path_without_inference"]) == {"n", "p50", "p90", "p99", "max"}
+
+
+def test_clinical_preset_starts_no_file_sink_and_says_so(
+    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = run(settings(inputs, tmp_path, "sinks.allow_plaintext=false", preset="clinical"))
+    assert sorted(summary.refused_sinks) == ["events", "summary", "video"]
+    assert list(tmp_path.iterdir()) == []
+    assert "sinks.events is not started: it would write in the clear" in capsys.readouterr().err
+    assert summary.faces_covered == summary.faces_seen > 0
+
+
+def shifted_gaze(folder: Path) -> str:
+    path = folder / "late.csv"
+    path.write_text("# units: px\n# frame: scene_px\nt,x,y\n" + "".join(f"{100 + i / 50},10,10\n" for i in range(50)))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        pytest.param("scene.source=nowhere.mp4", "nowhere.mp4", id="no-clip"),
+        pytest.param("gaze.source=nowhere.csv", "nowhere.csv", id="no-gaze"),
+        pytest.param("scene.start_s=500", "no picture", id="empty-span"),
+        pytest.param("environment.cache=nowhere", "nowhere", id="no-cache"),
+        pytest.param("models.embedder=nothing-fp32", "nothing-fp32", id="no-model"),
+        pytest.param("score.embedding=raw", "another embedding", id="other-embedding"),
+        pytest.param("sinks.allow_plaintext=false", "in the clear", id="plaintext-refused"),
+        pytest.param("sinks.events=/proc/none/events.ndjson", "can't be written", id="unwritable"),
+    ],
+)
+def test_bad_input_ends_in_one_line_and_leaves_nothing_whole(
+    inputs: Path, tmp_path: Path, override: str, says: str
+) -> None:
+    with pytest.raises(EmoGazeError) as caught:
+        run(settings(inputs, tmp_path, override))
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "events.ndjson").exists()
+    assert not (tmp_path / "summary.json").exists()
+
+
+def test_gaze_that_does_not_overlap_the_clip(inputs: Path, tmp_path: Path) -> None:
+    geometry = "camera = {width_px = 640, height_px = 360, hfov_deg = 60.0}"
+    more = (f"gaze.source='{shifted_gaze(tmp_path)}'", f"gaze.geometry='{geometry}'", "gaze.time_unit=s")
+    with pytest.raises(EmoGazeError, match="no gaze sample lies within the clip's time"):
+        run(settings(inputs, tmp_path, *more))
+    assert not (tmp_path / "events.ndjson").exists()
+
+
+def test_sinks_are_off_by_default() -> None:
+    assert not any(getattr(SinksConfig(), name) for name in ("events", "video", "summary"))
