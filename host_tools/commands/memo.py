@@ -1,0 +1,87 @@
+"""`python -m host_tools memo`: the benchmark of emotional portraits, whole or one step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+ConfigFile = Annotated[Path, typer.Argument(help="TOML; `memo synthetic` writes an example.")]
+OutFolder = Annotated[Path, typer.Option("--out", "-o", help="Folder for results.json, tables/ and report.html.")]
+
+
+class _RunByDefault(TyperGroup):
+    """`memo CONFIG.toml` is short for `memo run CONFIG.toml`."""
+
+    def parse_args(self, ctx, args):  # type: ignore[no-untyped-def]
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+def add(app: typer.Typer) -> None:
+    group = typer.Typer(
+        cls=_RunByDefault, no_args_is_help=True, help="MEMO-Bench: `memo CONFIG.toml -o DIR` runs it all."
+    )
+    group.command("run")(run)
+    group.command("generation")(generation)
+    group.command("understanding")(understanding)
+    group.command("report")(report)
+    group.command("synthetic")(synthetic)
+    app.add_typer(group, name="memo")
+
+
+def run(config: ConfigFile, out: OutFolder) -> None:
+    """Judge generators and multimodal models, and write tables and report."""
+    _judge(config, out, ("generation", "understanding"), page=True)
+
+
+def generation(config: ConfigFile, out: OutFolder) -> None:
+    """Judge the generators only."""
+    _judge(config, out, ("generation",), page=False)
+
+
+def understanding(config: ConfigFile, out: OutFolder) -> None:
+    """Judge the multimodal models only."""
+    _judge(config, out, ("understanding",), page=False)
+
+
+def report(config: ConfigFile, out: OutFolder) -> None:
+    """Write the report from the archive and the answers that are there; nobody is asked anything."""
+    _judge(config, out, ("generation", "understanding"), page=True)
+
+
+def synthetic(
+    out: OutFolder,
+    models: Annotated[int, typer.Option(min=1, help="Generators.")] = 12,
+    prompts: Annotated[int, typer.Option(min=1, help="Prompts per emotion.")] = 100,
+    raters: Annotated[int, typer.Option(min=2, help="Raters.")] = 29,
+    missing: Annotated[int, typer.Option(min=0, help="Pictures refused or rejected.")] = 55,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Make an archive in the shape of the public one, with made-up faces and votes."""
+    from host_tools.memo.synthetic import Shape, make_archive
+
+    make_archive(out, Shape(models, prompts, raters, missing, seed=seed))
+    print(f"{models * prompts * 6 - missing} pictures, {raters} raters; next: memo {out / 'memo.toml'} -o DIR")
+
+
+def _judge(config: Path, out: Path, steps: tuple[str, ...], *, page: bool) -> None:
+    from host_tools.memo.run import run_benchmark, write_results
+    from host_tools.memo.settings import MemoSettings, read_settings
+
+    settings = read_settings(config, MemoSettings)
+    result = run_benchmark(settings, config, steps=steps)
+    write_results(result, out)
+    if page:
+        from host_tools.memo.report import add_sections
+        from host_tools.report.page import Page
+
+        sheet = Page(settings.title, subtitle="Emotional portraits: generation and understanding, judged by raters")
+        add_sections(sheet, result)
+        sheet.write(out / "report.html")
+    for line in result.archive.integrity["lines"]:
+        print(line)
+    print(f"results in {out}")

@@ -1,0 +1,245 @@
+"""The tables of a run: built once, and then shown on the page and written as JSON, CSV and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from host_tools.memo.classes import CLASSES
+from host_tools.memo.generation import Generation
+from host_tools.memo.shares import Estimate, Shares
+from host_tools.memo.understanding import OUTCOMES, Answers, Understanding
+from host_tools.report.tables import ReportTable, best_rows
+
+
+def interval(ci95: Sequence[float]) -> str:
+    """Return an interval as it is printed; undefined ones are a dash."""
+    return f"{ci95[0]:.3f} to {ci95[1]:.3f}" if np.isfinite(ci95[0]) else "–"
+
+
+def generators_table(generation: Generation, profiles: dict[str, dict[str, Any]]) -> ReportTable:
+    """Table 1: who was asked, for how much, and what became of it."""
+    rows = []
+    for counts in generation.counts:
+        known = profiles.get(counts["model"], {})
+        facts = [known.get(key, "") for key in ("name", "version", "access", "resolution")]
+        numbers = [counts[k] for k in ("asked", "refused", "rejected", "unexplained", "kept", "judged")]
+        rows.append([counts["model"], *facts, *numbers])
+    total = [sum(row[i] for row in rows) for i in range(5, 11)]
+    columns = ["code", "name", "version", "access", "resolution"]
+    columns += ["asked", "refused", "rejected", "unexplained", "kept", "judged"]
+    caption = (
+        "Generators. Unexplained: asked, without a file and without a reason; judged: kept and classified by raters."
+    )
+    return ReportTable("table1_generators", caption, columns, [*rows, ["all", "", "", "", "", *total]])
+
+
+def generation_table(generation: Generation) -> ReportTable:
+    """Table 2: G_acc per model and emotion."""
+    return _accuracy_table(
+        "table2_generation",
+        "G_acc: share of pictures in which raters saw the emotion that was asked for. Bold: best of a column.",
+        generation.by_model,
+    )
+
+
+def styles_table(generation: Generation) -> ReportTable:
+    """G_acc per style of prompt, over all models."""
+    return _accuracy_table("generation_styles", "G_acc by style of prompt, all models.", generation.by_style)
+
+
+def _accuracy_table(name: str, caption: str, shares: Shares) -> ReportTable:
+    rows = []
+    for i, group in enumerate(shares.groups):
+        micro, macro = shares.micro(i), shares.macro(i)
+        rows.append(
+            [
+                group,
+                *(e.value for e in shares.per_class(i)),
+                micro.value,
+                interval(micro.ci95),
+                macro.value,
+                int(shares.counts[i].sum()),
+            ]
+        )
+    columns = ["model" if "style" not in name else "style", *CLASSES, "overall", "95 % interval", "macro", "n"]
+    return ReportTable(name, caption, columns, rows, best_rows(rows, dict.fromkeys([*range(1, 8), 9], True)))
+
+
+def confusion_table(name: str, caption: str, shares: Shares) -> ReportTable:
+    """One long table of all error shares: group, class, outcome, n, share."""
+    rows = []
+    for g, group in enumerate(shares.groups):
+        matrix = shares.matrix(g)
+        for k, true in enumerate(CLASSES):
+            for o, outcome in enumerate(shares.outcomes):
+                rows.append([group, true, outcome, int(shares.counts[g, k, o]), float(matrix[k, o])])
+    return ReportTable(name, caption, ["model", "class", "outcome", "n", "share"], rows)
+
+
+def mos_table(generation: Generation, which: str) -> ReportTable:
+    """Mean opinion score per model and prompt class."""
+    values = {"quality": generation.quality, "degree": generation.degree}[which]
+    rows = [[m, *map(float, values[i]), _mean(values[i])] for i, m in enumerate(generation.models)]
+    rows.append(["all", *(_mean(values[:, k]) for k in range(len(CLASSES))), _mean(values)])
+    best = best_rows(rows, dict.fromkeys(range(1, 8), True), among=range(len(generation.models)))
+    return ReportTable(f"mos_{which}", f"Mean {which} by model and prompt.", ["model", *CLASSES, "mean"], rows, best)
+
+
+def valence_table(generation: Generation | None, understanding: Understanding | None) -> ReportTable:
+    """HAP and NEU against SAD, ANG and WOR, for everything that has a value per class."""
+    rows: list[list[Any]] = []
+    if generation:
+        rows += [[f"MOS of {name}", e.value, interval(e.ci95)] for name, e in generation.contrasts.items()]
+        rows += [[f"G_acc of {m}", *_pair(generation.by_model.valence(i))] for i, m in enumerate(generation.models)]
+    if understanding:
+        shares = understanding.shares
+        rows += [[f"U_acc of {m.name}", *_pair(shares.valence(i))] for i, m in enumerate(understanding.models)]
+    caption = "Valence contrast: mean over HAP and NEU minus mean over SAD, ANG and WOR; SUR stands apart."
+    return ReportTable("valence", caption, ["of", "contrast", "95 % interval"], rows)
+
+
+def quintile_table(name: str, caption: str, rows_of: dict[str, list[dict[str, float]]]) -> ReportTable:
+    """P(correct) by fifths of a MOS."""
+    rows = [
+        [of, i + 1, f["low"], f["high"], f["n"], f["p_correct"]]
+        for of, fifths in rows_of.items()
+        for i, f in enumerate(fifths)
+    ]
+    return ReportTable(name, caption, ["by", "fifth", "from", "to", "n", "P(correct)"], rows)
+
+
+def pairs_table(name: str, caption: str, shares: Shares, correction: str) -> ReportTable:
+    """All models in pairs."""
+    pairs = shares.compare(correction)
+    rows = [
+        [p["first"], p["second"], p["difference"], interval(p["ci95"]), p["p"], p[f"p_{correction}"], p["cohens_h"]]  # type: ignore[arg-type]
+        for p in pairs
+    ]
+    columns = ["first", "second", "difference", "95 % interval", "p", f"p ({correction})", "Cohen's h"]
+    return ReportTable(name, caption, columns, rows)
+
+
+def understanding_table(understanding: Understanding, human: dict[str, Any] | None) -> ReportTable:
+    """Table 3: U_acc per emotion and overall, and the degree's agreement with the MOS."""
+    rows: list[list[Any]] = []
+    for i, (model, degree) in enumerate(zip(understanding.models, understanding.degree, strict=True)):
+        micro, macro = understanding.shares.micro(i), understanding.shares.macro(i)
+        per_class = [e.value for e in understanding.shares.per_class(i)]
+        unparsed = int(understanding.shares.counts[i, :, OUTCOMES.index("unparsed")].sum())
+        head = [model.name, access(model), *per_class, micro.value, interval(micro.ci95), macro.value]
+        rows.append([*head, degree.srcc, degree.krcc, degree.plcc, degree.rmse, degree.n, unparsed])
+    n_models = len(rows)
+    if human:
+        head = ["human", f"{human['n_raters']} raters", *[np.nan] * 6, human["accuracy"], "–", np.nan]
+        rows.append([*head, *(human.get(k, np.nan) for k in ("srcc", "krcc", "plcc", "rmse")), None, None])
+    columns = ["model", "access", *CLASSES, "overall", "95 % interval", "macro"]
+    columns += ["SRCC", "KRCC", "PLCC", "RMSE", "n degree", "unparsed"]
+    directions = dict.fromkeys([*range(2, 9), 10, 11, 12, 13], True) | {14: False}
+    caption = (
+        "U_acc against the raters' class, and the degree on the pictures that a model classified rightly. Bold: best "
+        "of a column. Human: the mean of each rater against the others."
+    )
+    return ReportTable("table3_understanding", caption, columns, rows, best_rows(rows, directions, range(n_models)))
+
+
+def degree_table(understanding: Understanding) -> ReportTable:
+    """The degree, raw and after the logistic fit, on own and on common pictures."""
+    rows = []
+    for model, own, common in zip(understanding.models, understanding.degree, understanding.common, strict=True):
+        for pictures, d in (("right by itself", own), ("right by all", common)):
+            rows.append(
+                [
+                    model.name,
+                    pictures,
+                    d.n,
+                    d.srcc,
+                    interval(d.srcc_ci95),
+                    d.krcc,
+                    d.plcc,
+                    d.rmse,
+                    d.plcc_fitted,
+                    d.rmse_fitted,
+                    d.reason,
+                ]
+            )
+    columns = ["model", "pictures", "n", "SRCC", "95 % interval", "KRCC", "PLCC", "RMSE"]
+    columns += ["PLCC fitted", "RMSE fitted", "undefined because"]
+    caption = "Degree, raw (headline) and after the four-parameter logistic, which hides the sign."
+    return ReportTable("degree", caption, columns, rows)
+
+
+def answers_table(models: Sequence[Answers]) -> ReportTable:
+    """How the answers could be read."""
+    kinds = ("ok", "other", "several", "refused", "unknown", "empty")
+    degrees = ("ok", "out-of-range", "several", "refused", "unknown")
+    rows = [
+        [
+            m.name,
+            *(m.statuses.get(k, 0) for k in kinds),
+            *(m.degree_statuses.get(k, 0) for k in degrees),
+            "; ".join([*(f"{w} ({n})" for w, n in m.named.items()), *m.remarks.lines()]),
+        ]
+        for m in models
+    ]
+    columns = ["model", *kinds, *(f"degree {k}" for k in degrees), "named, and remarks"]
+    return ReportTable("answers", "How the answers could be read.", columns, rows)
+
+
+def humans_table(rows: Sequence[dict[str, Any]]) -> ReportTable:
+    """Each rater against the others."""
+    keys = [k for k in ("rater", "n", "accuracy", "kappa", "n_degree", "srcc", "krcc", "plcc", "rmse") if k in rows[0]]
+    caption = "Each rater against the majority and the MOS of the others."
+    return ReportTable("humans", caption, keys, [[row[k] for k in keys] for row in rows])
+
+
+def access(model: Answers) -> str:
+    """Say what kind of model it is."""
+    return model.kind if model.kind != "answers" else ("open" if model.open else "closed")
+
+
+def generation_tables(
+    generation: Generation, profiles: dict[str, dict[str, Any]], correction: str
+) -> list[ReportTable]:
+    """All tables of the generation benchmark."""
+    seen = "What raters saw by what was asked for."
+    pairs = "Generators in pairs: difference of overall G_acc."
+    return [
+        generators_table(generation, profiles),
+        generation_table(generation),
+        styles_table(generation),
+        mos_table(generation, "quality"),
+        mos_table(generation, "degree"),
+        quintile_table("generation_quintiles", "P(seen as asked) by fifths of a MOS.", generation.quintiles),
+        pairs_table("generation_pairs", pairs, generation.by_model, correction),
+        confusion_table("generation_confusion", seen, generation.by_model),
+    ]
+
+
+def understanding_tables(
+    understanding: Understanding, human: dict[str, Any] | None, raters: Sequence[dict[str, Any]], correction: str
+) -> list[ReportTable]:
+    """All tables of the understanding benchmark."""
+    fifths = {m.name: q for m, q in zip(understanding.models, understanding.quintiles, strict=True)}
+    tables = [
+        understanding_table(understanding, human),
+        degree_table(understanding),
+        answers_table(understanding.models),
+        quintile_table("understanding_quintiles", "P(correct) by fifths of the degree's MOS.", fifths),
+        pairs_table(
+            "understanding_pairs", "Models in pairs: difference of overall U_acc.", understanding.shares, correction
+        ),
+        confusion_table("understanding_confusion", "Answers by annotated class.", understanding.shares),
+    ]
+    return [*tables, humans_table(raters)] if raters else tables
+
+
+def _pair(estimate: Estimate) -> tuple[float, str]:
+    return estimate.value, interval(estimate.ci95)
+
+
+def _mean(values: Any) -> float:
+    given = np.asarray(values)[np.isfinite(values)]
+    return float(given.mean()) if len(given) else float("nan")
