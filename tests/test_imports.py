@@ -20,6 +20,7 @@ LAYERS = [
         *("events", "faces", "tracking", "emotion", "features", "environment", "fcc", "attention"),
         *("separation", "environment_build"),
         *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
+        *("monitor", "notify", "logs", "control", "wire"),
     ],
     ["pipeline", "stages", "redaction"],
     ["app"],

@@ -1,0 +1,342 @@
+"""Publisher, metrics endpoint, LSL outlet and queued sink with real subscribers, clients and recorders."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from edge.config import SinksConfig
+from edge.errors import ConfigError, DataError, SinkError
+from edge.records import Event, Frame, RedactedFrame
+from edge.sinks._queued import QueuedSink
+from edge.sinks.base import Sink
+from edge.sinks.lsl import CHANNELS, LslOutlet, channels
+from edge.sinks.metrics import MetricsServer
+from edge.sinks.publisher import Publisher
+from edge.wire import Subscriber, unpack
+
+ROOT = Path(__file__).parents[3]
+S = 1_000_000_000
+
+
+def score_event(seq, fcc=0.75, reason=""):
+    payload = {
+        "frame_id": seq,
+        "gaze": [[1, 2, 3.0, 4.0]],
+        "features": {"local": "secret"},
+        "emotion": {"probabilities": {"happy": 0.5}},
+        "score": {"fcc_now": fcc, "fcc": fcc, "reason": reason, "sim_local": 0.5, "sim_global": math.nan},
+    }
+    return Event(seq, seq * S // 30, seq * S // 30 + 20_000_000, "score", payload)
+
+
+def redacted(frame_id=0, size=(720, 1280)):
+    image = np.full((*size, 3), 90, np.uint8)
+    return RedactedFrame(frame_id, frame_id * S, image, "cam", "scene", ())
+
+
+@pytest.fixture
+def publisher():
+    sink = Publisher(SinksConfig(publish="tcp://127.0.0.1:*", publish_hwm=50))
+    yield sink
+    sink.close()
+
+
+def joined(publisher, *topics):
+    """Return a subscriber that has begun to receive."""
+    subscriber = Subscriber(publisher.address, topics)
+    while (first := subscriber.receive(0.05)) is None:
+        publisher.event(score_event(0))
+    return subscriber, first
+
+
+def test_a_score_arrives_without_features_or_raw_gaze(publisher):
+    subscriber, first = joined(publisher, "score")
+    with subscriber:
+        assert first.payload["score"]["fcc"] == 0.75
+        assert "features" not in first.payload and "gaze" not in first.payload
+        assert b"secret" not in repr(first).encode()
+
+
+def test_topics_are_apart_and_numbered_apart(publisher):
+    subscriber, _ = joined(publisher, "score")
+    with subscriber:
+        while subscriber.receive(0.1):
+            pass
+        before = publisher._next["score"]
+        publisher.event(Event(1, 0, 0, "health", {"state": "ready"}))
+        publisher.event(score_event(1))
+        message = subscriber.receive(2)
+        assert message is not None and (message.topic, message.seq, message.lost) == ("score", before, 0)
+
+
+def test_a_preview_is_a_small_jpeg_at_its_rate():
+    sink = Publisher(SinksConfig(publish="tcp://127.0.0.1:*", preview_hz=2, preview_px=320))
+    subscriber, _ = joined(sink)
+    with subscriber:
+        while subscriber.receive(0.1):
+            pass
+        for k in range(5):
+            sink.picture(RedactedFrame(k, k * S // 10, redacted().image, "cam", "scene", ()))
+        sink.close()
+        pictures = []
+        while message := subscriber.receive(0.3):
+            pictures.append(message)
+        assert [m.topic for m in pictures] == ["preview"]
+        image = cv2.imdecode(np.frombuffer(pictures[0].jpeg, np.uint8), cv2.IMREAD_COLOR)
+        assert image.shape == (180, 320, 3) and pictures[0].payload["scale"] == 0.25
+
+
+def test_a_preview_takes_no_unredacted_picture(publisher):
+    frame = Frame(0, 0, np.zeros((4, 4, 3), np.uint8), "cam")
+    with pytest.raises(TypeError, match="a sink takes RedactedFrame"):
+        publisher.picture(frame)
+
+
+def test_a_stopped_subscriber_costs_the_others_nothing_and_can_tell_its_loss(publisher):
+    """30 MB go out while one subscriber is stopped; the kernel's buffers and 50 messages are all that waits for it."""
+    code = (
+        "from edge.wire import Subscriber\n"
+        f"s = Subscriber({publisher.address!r}, ('score',))\n"
+        "while s.receive(1) is None: pass\n"
+        "print('in', flush=True)\n"
+        "n = lost = 0\n"
+        "while (m := s.receive(20)).payload['score'].get('padding') != 'last':\n"
+        "    n += 1; lost += m.lost\n"
+        "print(lost + m.lost)"
+    )
+    sleeper = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert sleeper.stdout is not None
+    started = threading.Event()
+    threading.Thread(target=lambda: (sleeper.stdout.readline(), started.set())).start()
+    while not started.wait(0.01):
+        publisher.event(score_event(0))
+    sleeper.send_signal(signal.SIGSTOP)
+    subscriber, _ = joined(publisher, "score")
+    lost = 0
+    with subscriber:
+        for _ in range(300):
+            publisher.event(Event(0, 0, 0, "score", {"score": {"fcc": 0.0, "padding": "x" * 100_000}}))
+            message = subscriber.receive(5)
+            assert message is not None
+            lost += message.lost
+    assert lost == 0
+    sleeper.send_signal(signal.SIGCONT)
+    while sleeper.poll() is None:
+        publisher.event(Event(0, 0, 0, "score", {"score": {"padding": "last"}}))
+        time.sleep(0.01)
+    assert int(sleeper.communicate()[0]) > 100
+
+
+def test_port_in_use_is_said_in_a_line(publisher):
+    with pytest.raises(SinkError, match=r"sinks.publish: can't listen on tcp://127.0.0.1:\d+: Address already in use"):
+        Publisher(SinksConfig(publish=publisher.address))
+
+
+@pytest.mark.parametrize("address", ["tcp://0.0.0.0:5571", "tcp://*:5571", "tcp://192.168.1.4:5571", "nonsense"])
+def test_nothing_is_published_beyond_this_machine(address):
+    with pytest.raises(ConfigError, match=r"sinks\.publish"):
+        Publisher(SinksConfig(publish=address))
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [[b"score"], [b"score", b"\xc1"], [b"score", b"\x80"], [b"a", b"b", b"c", b"d"]],
+    ids=["one frame", "no msgpack", "empty map", "four frames"],
+)
+def test_a_foreign_message_is_refused(frames):
+    with pytest.raises(DataError, match="message"):
+        unpack(frames)
+
+
+# -- metrics ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def metrics():
+    now = [0]
+    server = MetricsServer("127.0.0.1:0", clock=lambda: now[0])
+    yield server, now
+    server.close()
+
+
+def get(server, path):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@pytest.mark.parametrize(
+    ("state", "healthz", "readyz"),
+    [("starting", 200, 503), ("warming", 200, 503), ("ready", 200, 200), ("degraded", 200, 200), ("failed", 503, 503)],
+)
+def test_health_checks_follow_the_state(metrics, state, healthz, readyz):
+    server, _ = metrics
+    server.event(Event(0, 0, 0, "health", {"state": state, "reasons": []}))
+    assert get(server, "/healthz")[0] == healthz
+    code, body = get(server, "/readyz")
+    assert code == readyz and json.loads(body)["state"] == state
+
+
+def test_a_loop_that_says_nothing_is_stuck(metrics):
+    server, now = metrics
+    server.event(Event(0, 0, 0, "health", {"state": "ready", "reasons": []}))
+    now[0] = 6 * S
+    code, body = get(server, "/healthz")
+    assert code == 503 and "stuck" in body
+
+
+def test_metrics_count_what_happened(metrics):
+    server, _ = metrics
+    for event in (score_event(1), score_event(2), score_event(3, math.nan, "stale")):
+        server.event(event)
+    server.event(Event(4, 0, 0, "deadline_missed", {}))
+    stream = {"name": "gaze", "measured_hz": 199.5, "gaps": 2, "drift_ppm": None}
+    health = {"state": "degraded", "reasons": [], "streams": [stream], "sinks": {"events": {"dropped": 7}}}
+    server.event(Event(5, 0, 0, "health", health))
+    lines = get(server, "/metrics")[1].splitlines()
+    for line in (
+        "emogaze_scores_total 2.0",
+        'emogaze_scores_undefined_total{reason="stale"} 1.0',
+        "emogaze_deadlines_missed_total 1.0",
+        "emogaze_fcc 0.75",
+        'emogaze_score_latency_seconds_bucket{le="0.02"} 3.0',
+        'emogaze_state{state="degraded"} 1.0',
+        'emogaze_state{state="ready"} 0.0',
+        'emogaze_stream_measured_hz{stream="gaze"} 199.5',
+        'emogaze_sink_dropped{sink="events"} 7.0',
+    ):
+        assert line in lines
+
+
+def test_metrics_port_in_use(metrics):
+    server, _ = metrics
+    with pytest.raises(SinkError, match=r"sinks.metrics: can't listen on 127.0.0.1:\d+: Address already in use"):
+        MetricsServer(f"127.0.0.1:{server.port}")
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:9464", "9464", "127.0.0.1", "192.168.1.4:80"])
+def test_metrics_stay_on_this_machine(address):
+    with pytest.raises(ConfigError, match=r"sinks\.metrics"):
+        MetricsServer(address)
+
+
+# -- queue -----------------------------------------------------------------------------------------------------------
+
+
+class SlowDisk(Sink):
+    """A sink whose disk is held up until `go` is set, and then full if asked."""
+
+    name = "slow"
+
+    def __init__(self, full=False):
+        self.go, self.full = threading.Event(), full
+        self.events, self.pictures, self.closed = [], [], False
+
+    def event(self, event):
+        self.go.wait()
+        if self.full:
+            raise SinkError("events", "can't be written: No space left on device")
+        self.events.append(event.seq)
+
+    def picture(self, frame):
+        self.pictures.append(frame.frame_id)
+
+    def close(self):
+        self.closed = True
+
+
+def test_a_slow_sink_costs_no_time_and_its_losses_are_counted():
+    disk = SlowDisk()
+    sink = QueuedSink(disk, max_events=10, max_pictures=2)
+    start = time.monotonic()
+    for k in range(20):
+        sink.event(score_event(k))
+        sink.picture(redacted(k, (4, 4)))
+    assert time.monotonic() - start < 2
+    sink.event(Event(20, 0, 0, "end", {}))
+    disk.go.set()
+    sink.close()
+    assert disk.closed and sink.error is None
+    # one event may already have been taken out of the queue before it filled
+    assert len(disk.events) - 1 + sink.dropped_events == 20 and disk.events[-1] == 20
+    assert disk.events[:10] == list(range(10))
+    assert disk.pictures[-2:] == [18, 19] and len(disk.pictures) + sink.dropped_pictures == 20
+
+
+def test_a_full_disk_is_kept_as_the_sinks_error():
+    disk = SlowDisk(full=True)
+    sink = QueuedSink(disk, max_events=10, max_pictures=2)
+    disk.go.set()
+    sink.event(score_event(1))
+    sink.close()
+    assert str(sink.error) == "events: can't be written: No space left on device"
+    assert disk.closed
+    sink.event(score_event(2))
+    assert sink.dropped_events == 1
+
+
+# -- LSL -------------------------------------------------------------------------------------------------------------
+
+
+def test_channels_of_a_score():
+    values = dict(zip(CHANNELS, channels(score_event(1).payload), strict=True))
+    assert (values["fcc"], values["sim_local"], values["p_happy"]) == (0.75, 0.5, 0.5)
+    assert math.isnan(values["sim_global"]) and math.isnan(values["p_sad"])
+
+
+def test_a_recorder_on_this_machine_gets_scores_with_their_frame_times():
+    code = (
+        "import pylsl, json\n"
+        "found = pylsl.resolve_byprop('name', 'EmoGaze', 1, 15)\n"
+        "inlet = pylsl.StreamInlet(found[0]); inlet.open_stream(10); print('in', flush=True)\n"
+        "sample, stamp = inlet.pull_sample(15)\n"
+        "print(json.dumps([sample[:2], stamp]))"
+    )
+    outlet = LslOutlet()
+    recorder = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert recorder.stdout is not None and recorder.stdout.readline() == "in\n"
+    for k in range(100):
+        outlet.event(score_event(300 + k))
+    out, _ = recorder.communicate(timeout=30)
+    outlet.close()
+    (fcc_now, fcc), stamp = json.loads(out)
+    assert (fcc_now, fcc) == (0.75, 0.75)
+    assert 10 <= stamp < 10 + 100 / 30 + 1e-6
+
+
+def test_an_outlet_that_died_is_an_error_and_closing_does_not_hang():
+    outlet = LslOutlet()
+    outlet._process.kill()
+    outlet._process.wait()
+    with pytest.raises(SinkError, match=r"sinks\.lsl_outlet: its process ended"):
+        outlet.event(score_event(1))
+    outlet.close()
+
+
+def test_the_published_port_is_on_loopback(publisher):
+    port = int(publisher.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), 2):
+        pass
+    host = socket.gethostbyname(socket.gethostname())
+    if not host.startswith("127."):
+        with pytest.raises(OSError), socket.create_connection((host, port), 2):
+            pass
