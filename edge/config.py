@@ -129,6 +129,31 @@ class ScoreConfig(Section, frozen=True):
     deadline_ms: Annotated[int, _number("a score later than this is counted as a missed deadline", ge=1)] = 100
 
 
+class GovernorConfig(Section, frozen=True):
+    """When to run which of the ladder's artefacts."""
+
+    ladder: Annotated[str, _text("ladder.json by `emogaze tune`; empty = models.embedder alone")] = ""
+    battery_low_percent: Annotated[float, _number("less charge asks for the fastest rung", ge=0, le=100)] = 30.0
+    battery_hysteresis: Annotated[float, _number("points above it at which that ends", ge=0, le=100)] = 5.0
+    min_side_px: Annotated[int, _number("pictures with a smaller short side ignore the battery", ge=0)] = 720
+    temperature_high_c: Annotated[float, _number("from here on rungs are given up, one per dwell", ge=0, le=150)] = 80.0
+    temperature_hysteresis_c: Annotated[float, _number("degrees below it at which they are given back", ge=0)] = 5.0
+    low_power_modes: Annotated[tuple[str, ...], _text("power modes that ask for the fastest rung")] = (
+        "low-power",
+        "7W",
+        "10W",
+    )
+    dwell_s: Annotated[float, _number("no switch for this long after one", ge=0, le=3600)] = 10.0
+    asynchronous: Annotated[bool, _text("live: embed beside the score path; the newest fixation wins")] = False
+
+
+class TelemetryConfig(Section, frozen=True):
+    """Where the state of the machine comes from."""
+
+    source: Annotated[str, _text("system, a file of JSON lines with t_s, or empty = none")] = ""
+    period_ms: Annotated[int, _number("the machine is read at most this often", ge=100, le=60000)] = 2000
+
+
 class RedactConfig(Section, frozen=True):
     """Which faces are covered in the pictures that leave, and how."""
 
@@ -211,6 +236,8 @@ class Config(Section, frozen=True):
     models: ModelsConfig = ModelsConfig()
     environment: EnvironmentConfig = EnvironmentConfig()
     score: ScoreConfig = ScoreConfig()
+    governor: GovernorConfig = GovernorConfig()
+    telemetry: TelemetryConfig = TelemetryConfig()
     redact: RedactConfig = RedactConfig()
     sinks: SinksConfig = SinksConfig()
     record: RecordConfig = RecordConfig()

@@ -14,11 +14,11 @@ ROOT = Path(__file__).parent.parent
 #: From the bottom up. A module may import what stands in its own row or in a row before it.
 LAYERS = [
     ["records", "errors", "clock", "files", "labels", "__init__"],
-    ["config", "manifest", "plugins", "profiling", "preprocess"],
+    ["config", "ladder", "manifest", "plugins", "profiling", "preprocess"],
     ["capture", "gaze", "backends"],
     [
         *("events", "faces", "tracking", "emotion", "features", "environment", "fcc", "attention"),
-        *("separation", "environment_build"),
+        *("separation", "environment_build", "adaptive"),
         *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
         *("monitor", "notify", "logs", "control", "wire"),
     ],
