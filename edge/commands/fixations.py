@@ -10,8 +10,6 @@ import typer
 
 from edge.commands.base import emit_json
 
-END_OF_TIME = 2**63 - 1
-
 
 def add(app: typer.Typer) -> None:
     app.command("fixations")(fixations)
@@ -38,7 +36,7 @@ def fixations(
     from edge.config import load, to_dict
     from edge.errors import SourceError
     from edge.gaze.fixations import detect
-    from edge.gaze.sources import open_gaze, open_mapping
+    from edge.gaze.sources import END_OF_TIME, open_gaze, open_mapping
 
     said = {"source": str(file), "time_unit": time_unit, "units": units, "frame": frame, "origin": origin}
     said |= {"geometry": geometry, "format": format}

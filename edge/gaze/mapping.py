@@ -10,21 +10,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Protocol
 
 from edge.errors import ConfigError
 from edge.gaze.angles import from_vector, to_vector
 from edge.gaze.base import GazeInfo
+from edge.gaze.calibration import GazeCalibration
 from edge.gaze.geometry import Camera, Geometry, Matrix, Screen
 from edge.records import NAN, GazeSample, RawGaze
 
 Size = tuple[int, int]  #: width, height
-
-
-class Calibration(Protocol):
-    """A correction of directions, as `gaze_calibration.json` holds it."""
-
-    def correct(self, azimuth: float, elevation: float) -> tuple[float, float]: ...
 
 
 UNITS = {
@@ -140,20 +134,22 @@ class Mapping(ABC):
         Scene pixels per degree at the centre; nan where gaze has no pixels.
     nominal : bool
         Whether degrees rest on intrinsics of the make, not of this device.
+    calibration : GazeCalibration or None
+        The correction that is applied, with its age and validated error.
     """
 
     def __init__(
-        self, plane: Plane | None, frame_size: Size | None, calibration: Calibration | None, *, nominal: bool
+        self, plane: Plane | None, frame_size: Size | None, calibration: GazeCalibration | None, *, nominal: bool
     ) -> None:
-        self._plane, self._frame_size, self._calibration = plane, frame_size, calibration
+        self._plane, self._frame_size, self.calibration = plane, frame_size, calibration
         self.px_per_deg = plane.px_per_deg if plane else NAN
         self.nominal = nominal
 
     def __call__(self, raw: RawGaze) -> GazeSample:
         """Map one sample."""
         azimuth, elevation, place = self._look(raw)
-        if self._calibration:
-            azimuth, elevation = self._calibration.correct(azimuth, elevation)
+        if self.calibration:
+            azimuth, elevation = self.calibration.correct(azimuth, elevation)
             place = None
         if self._plane:
             x_px, y_px = self._plane.to_scene(*(place or self._plane.place(azimuth, elevation)))
@@ -177,7 +173,7 @@ class Mapping(ABC):
 
 class _DirectionMapping(Mapping):
     def __init__(
-        self, plane: Plane | None, frame_size: Size | None, calibration: Calibration | None, *, vector: bool
+        self, plane: Plane | None, frame_size: Size | None, calibration: GazeCalibration | None, *, vector: bool
     ) -> None:
         super().__init__(plane, frame_size, calibration, nominal=False)
         self._vector = vector
@@ -194,7 +190,7 @@ class _PlaceMapping(Mapping):
         self,
         plane: Plane,
         frame_size: Size | None,
-        calibration: Calibration | None,
+        calibration: GazeCalibration | None,
         *,
         nominal: bool,
         unit_px: tuple[float, float],
@@ -215,7 +211,7 @@ def make_mapping(
     info: GazeInfo,
     geometry: Geometry | None,
     frame_size: Size | None = None,
-    calibration: Calibration | None = None,
+    calibration: GazeCalibration | None = None,
 ) -> Mapping:
     """Return the mapping of a source.
 
@@ -227,7 +223,7 @@ def make_mapping(
         Camera or screen; may be None for directions alone (fixations then have no pixels).
     frame_size : (int, int), optional
         Width and height of the scene picture; without it that of the camera's intrinsics, or the screen's.
-    calibration : Calibration, optional
+    calibration : GazeCalibration, optional
         A correction of directions, applied before pixels are computed.
 
     Raises

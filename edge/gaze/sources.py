@@ -8,8 +8,11 @@ from edge import plugins
 from edge.config import GazeConfig
 from edge.errors import ConfigError, SourceError
 from edge.gaze.base import GazeSource
+from edge.gaze.calibration import read_calibration
 from edge.gaze.geometry import read_geometry
 from edge.gaze.mapping import Mapping, make_mapping
+
+END_OF_TIME = 2**63 - 1  #: `read_until(END_OF_TIME)` gives all of a recording
 
 
 def open_gaze(config: GazeConfig) -> GazeSource:
@@ -29,7 +32,8 @@ def open_gaze(config: GazeConfig) -> GazeSource:
 
 def open_mapping(source: GazeSource, config: GazeConfig, frame_size: tuple[int, int] | None = None) -> Mapping:
     """Return the mapping of an open source: the configured geometry, or else what the source knows of itself."""
-    return make_mapping(source.info, read_geometry(config.geometry) or source.geometry, frame_size)
+    geometry = read_geometry(config.geometry) or source.geometry
+    return make_mapping(source.info, geometry, frame_size, read_calibration(config.calibration))
 
 
 def _plugin_of(source: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from edge.gaze.sources import open_gaze, open_mapping
 from edge.records import NAN, GazeSample
 
 END = 2**63 - 1
+SCREEN = "screen = {width_mm = 510, height_mm = 287, width_px = 1920, height_px = 1080, distance_mm = 650}"
 TABLE = "# time_unit: s\n# units: deg\n# hz: 100\nt,x,y,valid\n" + "".join(f"{i / 100},{i},0,1\n" for i in range(10))
 
 
@@ -26,6 +28,13 @@ def config_of(name: str, data: Path, folder: Path) -> GazeConfig:
         file = folder / "gaze.csv"
         file.write_text(TABLE)
         return GazeConfig(source=str(file))
+    if name == "tobii":
+        return GazeConfig(source=str(data / "gaze" / "tobii_tx300_300hz" / "participant2_3.tsv"), geometry=SCREEN)
+    if name == "eyelink":
+        return GazeConfig(source=str(data / "gaze" / "eyelink_asc" / "eyelink_binocular_example.asc"), geometry=SCREEN)
+    if name == "xdf":
+        columns = {"x": "0", "y": "1"}  # no gaze stream lies in these files; numbers are numbers
+        return GazeConfig(source=str(data / "xdf" / "minimal.xdf") + "#SendDataC", columns=columns, units="deg")
     if name == "neon":
         return GazeConfig(source=str(data / "gaze" / "neon_demo_recording"))
     pytest.fail(f"give gaze source {name!r} a recording in this test")
@@ -61,7 +70,7 @@ def test_contract_reads_in_steps(config: GazeConfig) -> None:
 
 
 def test_contract_offset(config: GazeConfig) -> None:
-    moved = GazeConfig(source=config.source, offset_ms=12.5)
+    moved = msgspec.structs.replace(config, offset_ms=12.5)
     with open_gaze(config) as a, open_gaze(moved) as b:
         assert b.read_until(END)[0].t_ns - a.read_until(END)[0].t_ns == 12_500_000
 

@@ -1,0 +1,71 @@
+"""`python -m calibration gaze`: fit a gaze calibration from a recording of a look at nine points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edge.commands.base import emit_json
+
+
+def add(app: typer.Typer) -> None:
+    app.command("gaze")(gaze)
+
+
+def gaze(
+    recording: Annotated[Path, typer.Argument(help="A gaze recording that any gaze plug-in reads.")],
+    targets: Annotated[Path, typer.Option(help="CSV start_s,end_s,x,y,use; use is fit or validate.")],
+    output: Annotated[Path, typer.Option("--output", "-o")] = Path("gaze_calibration.json"),
+    model: Annotated[str, typer.Option(help="offset, affine or quadratic")] = "quadratic",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting, as in gaze.units=deg; repeatable.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Fit a correction of gaze directions on nine points and validate it on others."""
+    from calibration.gaze import calibrate, read_targets
+    from edge.config import load
+    from edge.gaze.calibration import TERMS, write_calibration
+    from edge.gaze.sources import END_OF_TIME, open_gaze, open_mapping
+    from edge.records import RawGaze
+
+    if model not in TERMS:
+        raise typer.BadParameter(f"--model {model}: expected one of {', '.join(TERMS)}")
+    config = load(overrides=[f"gaze.source={recording}", *(set_ or [])]).gaze
+    with open_gaze(config) as source:
+        mapping = open_mapping(source, config)
+        samples = [mapping(raw) for raw in source.read_until(END_OF_TIME)]
+
+    def to_degrees(x: float, y: float) -> tuple[float, float]:
+        place = mapping(RawGaze(0, 0, x, y))
+        return place.x_deg, place.y_deg
+
+    report = calibrate(samples, read_targets(targets, to_degrees), model, device=source.info.device)  # type: ignore[arg-type]
+    write_calibration(output, report.calibration)
+    fields = ("accuracy_deg", "worst_deg", "rms_s2s_deg", "std_deg", "n_targets", "n_lost")
+    before, after = ({f: getattr(q, f) for f in fields} for q in (report.before, report.after))
+    if json:
+        body = {
+            "file": str(output),
+            "fit_error_deg": report.calibration.fit_error_deg,
+            "before": before,
+            "after": after,
+        }
+        emit_json(
+            "gaze_calibration_report",
+            {"model": model, "recording": str(recording)},
+            {**body, "passed": report.after.passed},
+        )
+        return
+    print(
+        f"{output}: {model}, {report.calibration.n_points} points, fit error {report.calibration.fit_error_deg:.3f} deg"
+    )
+    if not report.after.n_targets:
+        print("accuracy unknown: mark separate targets with use=validate")
+        return
+    print(f"validation on {report.after.n_targets} targets ({report.after.n_lost} without gaze):")
+    print(f"  accuracy  {before['accuracy_deg']:.3f} -> {after['accuracy_deg']:.3f} deg (goal < 0.5)")
+    print(f"  worst     {before['worst_deg']:.3f} -> {after['worst_deg']:.3f} deg (goal < 1.0)")
+    print(f"  precision {after['rms_s2s_deg']:.3f} deg RMS-S2S, {after['std_deg']:.3f} deg std")
