@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -60,6 +61,25 @@ class Summary:
     events: str = ""
     video: str = ""
     refused_sinks: list[str] = field(default_factory=list)
+    deadlines_missed: int = 0
+    pictures_dropped: int = 0
+
+    def count_step(self, step: Step) -> None:
+        """Take in what the score recipe found."""
+        self.frames += 1
+        self.gaze_samples += len(step.raw_gaze)
+        if reason := step.score.reason:
+            self.fcc_undefined[reason] = self.fcc_undefined.get(reason, 0) + 1
+        else:
+            self.scores += 1
+            before = self.fcc_mean if self.scores > 1 else 0.0
+            self.fcc_mean = before + (step.score.fcc_now - before) / self.scores
+
+    def count_picture(self, picture: RedactedFrame) -> None:
+        """Take in a redacted picture."""
+        self.faces_seen += len(picture.faces)
+        self.faces_covered += sum(face.covered for face in picture.faces)
+        self.frames_withheld += picture.withheld
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -80,21 +100,24 @@ class Summary:
 
 
 class Emitter:
-    """Number the events and hand them, and the redacted pictures, to every sink."""
+    """Number the events and hand them, and the redacted pictures, to every sink; from any thread."""
 
     def __init__(self, sinks: list[Sink]) -> None:
-        self._sinks = sinks
+        self.sinks = list(sinks)
         self._seq = 0
+        self._lock = threading.Lock()
 
     def event(self, kind: str, t_ns: int, payload: dict[str, Any]) -> None:
-        event = Event(self._seq, t_ns, monotonic_ns(), kind, payload)
-        self._seq += 1
-        for sink in self._sinks:
-            sink.event(event)
+        with self._lock:
+            event = Event(self._seq, t_ns, monotonic_ns(), kind, payload)
+            self._seq += 1
+            for sink in self.sinks:
+                sink.event(event)
 
     def picture(self, frame: RedactedFrame) -> None:
-        for sink in self._sinks:
-            sink.picture(frame)
+        with self._lock:
+            for sink in self.sinks:
+                sink.picture(frame)
         faces = [events.to_plain(face) for face in frame.faces]
         payload = {"frame_id": frame.frame_id, "withheld": frame.withheld, "reason": frame.reason, "faces": faces}
         self.event("picture", frame.t_ns, payload)
@@ -110,7 +133,7 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
     """
     with ExitStack() as stack:
         scene = stack.enter_context(open_capture(config.scene, "scene"))
-        face_camera = _open_face_camera(config, stack)
+        face_camera = open_face_camera(config, stack)
         gaze = stack.enter_context(open_gaze(config.gaze))
         size = (scene.info.width, scene.info.height)
         geometry = read_geometry(config.gaze.geometry) or gaze.geometry
@@ -118,7 +141,7 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
         timer = timer or StageTimer()
         stages = NetworkStages(config, timer)
         stack.callback(stages.close)
-        environment = _load_environment(config, stages)
+        environment = load_environment(config, stages)
         refused = refused_sinks(config)
         config = without_sinks(config, refused)
         summary = Summary(
@@ -157,7 +180,6 @@ class FileLoop:
     ) -> None:
         self._config, self._score, self._redact, self._stages = config, score, redact, stages
         self._emitter, self._summary, self._timer = emitter, summary, timer
-        self._fcc_total = 0.0
 
     def run(
         self,
@@ -201,30 +223,17 @@ class FileLoop:
         inference = self._stages.inference_ns - before
         self._timer.add("score_path", spent)
         self._timer.add("score_path_without_inference", spent - inference)
-        self._count(step)
+        self._summary.count_step(step)
         for picture in self._redact.redact(frame, step.faces, step.fixation):
             self._picture(picture)
         return step
-
-    def _count(self, step: Step) -> None:
-        summary = self._summary
-        summary.frames += 1
-        summary.gaze_samples += len(step.raw_gaze)
-        if step.score.reason:
-            reason = step.score.reason
-            summary.fcc_undefined[reason] = summary.fcc_undefined.get(reason, 0) + 1
-        else:
-            summary.scores += 1
-            self._fcc_total += step.score.fcc_now
 
     def _fixation(self, fixation: Fixation) -> None:
         self._summary.fixations += 1
         self._emitter.event("fixation", fixation.end_ns, events.to_plain(fixation) or {})
 
     def _picture(self, picture: RedactedFrame) -> None:
-        self._summary.faces_seen += len(picture.faces)
-        self._summary.faces_covered += sum(face.covered for face in picture.faces)
-        self._summary.frames_withheld += picture.withheld
+        self._summary.count_picture(picture)
         with self._timer.stage("sinks"):
             self._emitter.picture(picture)
 
@@ -234,8 +243,6 @@ class FileLoop:
         for fixation in self._score.finish():
             self._fixation(fixation)
         summary = self._summary
-        if summary.scores:
-            summary.fcc_mean = self._fcc_total / summary.scores
         summary.latency_ms = self._timer.summary()
         counts = {"frames": summary.frames, "gaze_samples": summary.gaze_samples, "fixations": summary.fixations}
         self._emitter.event("end", t_ns, counts)
@@ -321,13 +328,13 @@ def open_sinks(config: Config, header: dict[str, Any], stack: ExitStack) -> list
     return [stack.enter_context(sink) for sink in opened if sink is not None]
 
 
-def _open_face_camera(config: Config, stack: ExitStack) -> FrameSource | None:
+def open_face_camera(config: Config, stack: ExitStack) -> FrameSource | None:
     if config.face_camera.source in ("", "scene"):
         return None
     return stack.enter_context(open_capture(config.face_camera, "face"))
 
 
-def _load_environment(config: Config, stages: NetworkStages) -> EnvironmentCache | None:
+def load_environment(config: Config, stages: NetworkStages) -> EnvironmentCache | None:
     if not config.environment.cache:
         return None
     folder, manifest = Path(config.environment.cache), stages.embedder_model.manifest

@@ -113,6 +113,7 @@ class ScorePipeline:
         now_ns: int,
         face_frame: Frame | None = None,
         telemetry: Telemetry | None = None,
+        withhold: str = "",
     ) -> Step:
         """Score one scene frame.
 
@@ -128,18 +129,19 @@ class ScorePipeline:
             The newest picture of the wearer, from a face camera.
         telemetry : Telemetry, optional
             The state of the machine.
+        withhold : str
+            Why this picture must not be scored (`stale`); the gaze is followed all the same.
         """
         timed = self.timer.stage
         with timed("gaze"):
-            samples = [self._mapping(raw) for raw in raw_gaze]
-            ended = self._follow(samples)
-            fixation, why_none = self._current(frame.t_ns)
+            samples, ended = self.follow(raw_gaze)
+            fixation, why_none = (None, withhold) if withhold else self._current(frame.t_ns, now_ns)
         with timed("faces"):
             faces = self._stages.faces(frame)
         with timed("features"):
             features = self._stages.embed(frame, fixation) if fixation else None
         with timed("emotion"):
-            emotion = self._emotion(frame, faces, face_frame, fixation)
+            emotion = None if withhold else self._emotion(frame, faces, face_frame, fixation)
         with timed("score"):
             match = self._match(features, "" if fixation else why_none)
             score = self._score(frame, fixation, features, match, emotion, now_ns)
@@ -149,22 +151,30 @@ class ScorePipeline:
         """Return the fixations that only the end of the gaze stream ends."""
         return self.fixations.flush()
 
-    def _follow(self, samples: list[GazeSample]) -> list[Fixation]:
+    def follow(self, raw_gaze: Sequence[RawGaze]) -> tuple[list[GazeSample], list[Fixation]]:
+        """Follow gaze for which there is no picture; return the mapped samples and the fixations that ended."""
+        samples = [self._mapping(raw) for raw in raw_gaze]
         ended: list[Fixation] = []
         for sample in samples:
             ended += self.fixations.add(sample)
             if sample.valid:
                 self._last_valid_ns = sample.t_ns
-        return ended
+        return samples, ended
 
     def _gaze_age_ns(self, t_ns: int) -> int:
         return -1 if self._last_valid_ns is None else max(0, t_ns - self._last_valid_ns)
 
-    def _current(self, t_ns: int) -> tuple[Fixation | None, str]:
-        """Return the fixation in progress, or None and why: gaze that is absent, stale or between two fixations."""
+    def _current(self, t_ns: int, now_ns: int) -> tuple[Fixation | None, str]:
+        """Return the fixation in progress, or None and why.
+
+        Gaze is absent, stale, stamped later than now (its clock isn't ours), or between two fixations.
+        """
         age = self._gaze_age_ns(t_ns)
-        if age < 0:
+        if age < 0 or self._last_valid_ns is None:
             return None, "no_gaze"
+        ahead_ms = self._config.gaze.wait_ms + self._config.live.sync_ms
+        if self._last_valid_ns - now_ns > ahead_ms * NS_PER_MS:
+            return None, "unsynchronised"
         if age > self._config.gaze.silent_ms * NS_PER_MS:
             return None, "stale"
         return self.fixations.current, "no_fixation"

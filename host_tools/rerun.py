@@ -92,6 +92,8 @@ def rerun(log: Iterable[Event], thing: str, *, cache: Path | None = None) -> tup
             ended += step.ended
             scores.append(step.score)
             _compare_score(outcome, event, step.score)
+        elif event.kind == "gaze":
+            ended += pipeline.follow(events.gaze_from_plain(event.payload["gaze"]))[1]
         elif event.kind == "fixation":
             if not ended:
                 ended += pipeline.finish()
@@ -126,6 +128,7 @@ def _step(pipeline: ScorePipeline, stages: RecordedStages, event: Event) -> Step
         events.gaze_from_plain(payload["gaze"]),
         now_ns=now_ns,
         telemetry=events.telemetry_from_plain(payload["telemetry"]),
+        withhold=payload.get("withhold", ""),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from edge import plugins
@@ -23,13 +24,22 @@ def open_capture(scene: SceneConfig, role: Role) -> FrameSource:
     SourceError
         No source is named, no plug-in knows it, or it can't be opened.
     """
+    return _plugin_for(scene, role).open_source(scene, role)
+
+
+def is_live(scene: SceneConfig) -> bool:
+    """Whether a camera section names a live source, on the host's clock; errors as `open_capture`."""
+    return hasattr(_plugin_for(scene, "scene"), "open_reader")
+
+
+def _plugin_for(scene: SceneConfig, role: Role) -> ModuleType:
     setting = "scene.source" if role == "scene" else "face_camera.source"
     if not scene.source:
         raise SourceError(setting, "names no source", fix="give a clip, a folder of pictures or a camera")
     for name in plugins.names(PACKAGE):
         plugin = plugins.load(PACKAGE, name, setting=setting)
         if plugin.matches(scene.source):
-            return plugin.open_source(scene, role)
+            return plugin
     raise SourceError(
         scene.source, "is no clip, picture, folder or camera that is known here", expected="an existing path or a URL"
     )
