@@ -225,6 +225,15 @@ class KeysConfig(Section, frozen=True):
     dir: Annotated[str, _text("key folder; empty = EMOGAZE_KEYS, else ~/.config/emogaze/keys")] = ""
 
 
+class DpConfig(Section, frozen=True):
+    """Differential privacy at the source: sinks get noisy gaze statistics instead of gaze, scores and pictures."""
+
+    epsilon: Annotated[float, _number("cost of one window's release; 0 = off", ge=0, le=100)] = 0.0
+    window_s: Annotated[float, _number("a release this often", ge=1, le=86400)] = 60.0
+    budget: Annotated[float, _number("epsilon that one session may spend in all", ge=0.01, le=1000)] = 8.0
+    ledger: Annotated[str, _text("file that counts what was spent")] = "privacy_ledger.jsonl"
+
+
 class Config(Section, frozen=True):
     """One run of the runtime."""
 
@@ -242,6 +251,7 @@ class Config(Section, frozen=True):
     sinks: SinksConfig = SinksConfig()
     record: RecordConfig = RecordConfig()
     keys: KeysConfig = KeysConfig()
+    dp: DpConfig = DpConfig()
     live: LiveConfig = LiveConfig()
 
 

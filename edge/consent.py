@@ -17,8 +17,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edge.config import Config
 from edge.errors import RecordingError
-from edge.keys import NAME, fingerprint
+from edge.keys import NAME, KeyRing, fingerprint, keys_dir
 from edge.records import Event, RedactedFrame
 from edge.sinks.base import Sink
 
@@ -36,27 +37,22 @@ PURPOSES = {
     "redacted_video": "pictures with faces covered",
     "raw_video": "pictures as the camera gave them (no sink of this version records them)",
 }
-#: Keys of event payloads, at any depth, that fall under a purpose of their own.
-PAYLOAD_PURPOSE = {
-    "gaze": "gaze",
-    "sample": "gaze",
-    "samples": "gaze",
+#: What each kind of event falls under. One that isn't listed needs every purpose but the pictures: a kind of next year
+#: stays out until somebody has thought about it.
+KINDS = {
+    **dict.fromkeys(("session", "end", "health", "stream", "deadline_missed", "mark", "precision"), "scores"),
+    **dict.fromkeys(("score", "alert", "attention", "telemetry", "private_gaze"), "scores"),
     "fixation": "gaze",
-    "fixations": "gaze",
-    "x_px": "gaze",
-    "y_px": "gaze",
-    "x_deg": "gaze",
-    "y_deg": "gaze",
-    "pupil_mm": "gaze",
-    "openness": "gaze",
-    "features": "features",
-    "local": "features",
-    "global": "features",
-    "embedding_vector": "features",
-    "faces": "features",
     "aux": "physiology",
-    "channels": "physiology",
+    "picture": "redacted_video",
 }
+#: Of a `score` event, key by key; what isn't listed is treated as above.
+SCORE_KEYS = {
+    **dict.fromkeys(("frame_id", "width", "height", "emotion", "telemetry", "score", "reason", "decision"), "scores"),
+    **dict.fromkeys(("gaze", "gaze_px", "fixation"), "gaze"),
+    **dict.fromkeys(("faces", "features"), "features"),
+}
+ALL_DATA = frozenset({"scores", "gaze", "features", "physiology"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +152,41 @@ def read_consent(path: Path, operators: dict[str, Ed25519PublicKey], *, now: dat
     return consent
 
 
+def load_consent(config: Config, *, now: datetime | None = None) -> Consent:
+    """Return the consent that the settings name, checked; `now` is the system's time by default.
+
+    Raises
+    ------
+    ConsentError
+        None is named, it can't be used, or it was withdrawn on this device.
+    """
+    settings = config.record
+    if not settings.consent:
+        raise ConsentError("record.consent", "names no consent record", fix="`emogaze consent new` makes one")
+    operators = KeyRing(keys_dir(config.keys.dir)).trusted("operators")
+    consent = read_consent(Path(settings.consent), operators, now=now or datetime.now(timezone.utc))
+    if settings.dir and withdrawal_marker(Path(settings.dir), consent.id).exists():
+        raise ConsentError(settings.consent, f"consent {consent.id} was withdrawn", fix="take a new one")
+    return consent
+
+
+def withdrawal_marker(folder: Path, consent_id: str) -> Path:
+    """Return the file in a recording folder that says that a consent was withdrawn."""
+    return folder / "withdrawn" / f"{consent_id}.json"
+
+
 def limit_event(event: Event, purposes: Collection[str]) -> Event | None:
     """Return the event with only what `purposes` allow, or None if nothing of it may be kept."""
-    kind_purpose = PAYLOAD_PURPOSE.get(event.kind, "scores")
-    if kind_purpose not in purposes:
+    if not _allowed(KINDS.get(event.kind), purposes):
         return None
-    payload = _limit(event.payload, purposes)
+    if event.kind != "score":
+        return event
+    payload = {key: value for key, value in event.payload.items() if _allowed(SCORE_KEYS.get(key), purposes)}
     return Event(event.seq, event.t_ns, event.t_emit_ns, event.kind, payload)
+
+
+def _allowed(purpose: str | None, purposes: Collection[str]) -> bool:
+    return purpose in purposes if purpose else set(purposes) >= ALL_DATA
 
 
 class LimitedSink(Sink):
@@ -183,18 +207,6 @@ class LimitedSink(Sink):
 
     def close(self) -> None:
         self.sink.close()
-
-
-def _limit(value: Any, purposes: Collection[str]) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: _limit(inner, purposes)
-            for key, inner in value.items()
-            if PAYLOAD_PURPOSE.get(key, "scores") in {*purposes, "scores"}
-        }
-    if isinstance(value, list):
-        return [_limit(inner, purposes) for inner in value]
-    return value
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ LAYERS = [
         *("events", "faces", "tracking", "emotion", "features", "environment", "fcc", "attention"),
         *("separation", "environment_build", "adaptive"),
         *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
-        *("monitor", "notify", "logs", "control", "wire"),
+        *("monitor", "notify", "logs", "control", "wire", "dp"),
     ],
     ["pipeline", "stages", "redaction"],
     ["app"],

@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from edge.errors import RecordingError
 from edge.events import encode
 from edge.files import atomic_path
-from edge.records import Event
+from edge.records import Event, RedactedFrame
 from edge.session.read import Gap, read_events, read_items
 from edge.session.segment import Picture, SegmentBody
 
 #: Payload keys that name a person, a device or a place, or tie a session to the calendar.
-IDENTIFYING = re.compile(
-    r"(^|_)(unix(_ns)?|date|time_utc|created|host|hostname|user|serial|uid|source_id|source|device|path|dir|subject|"
-    r"taken_by|operator|consent|session|config|command|version_control)$"
+IDENTIFYING = frozenset(
+    (
+        *("unix", "unix_ns", "created", "date", "host", "hostname", "user", "serial", "uid", "source_id", "source"),
+        *(
+            "device",
+            "path",
+            "dir",
+            "note",
+            "config",
+            "session",
+            "recording",
+            "command",
+            "taken_by",
+            "operator",
+            "consent",
+        ),
+    )
 )
-CLOCK_BASE = 90_000  #: ticks per second of MP4 times
+STEP_NS = 1_000_000  #: least distance of two pictures in an MP4
 
 
 @dataclass(slots=True)
@@ -49,16 +61,24 @@ def export(session: Path, identity: Path, output: Path, *, kind: str, role: str)
         ".csv": lambda part: _write_csv(part, _rows(session, identity, kind)),
         ".parquet": lambda part: _write_parquet(part, _rows(session, identity, kind)),
         ".ndjson": lambda part: _write_ndjson(part, read_events(session, identity)),
-        ".mp4": lambda part: _write_mp4(part, _pictures(session, identity, role)),
     }
-    if output.suffix not in writers:
-        raise RecordingError(str(output), "is of no known format", expected=", ".join(writers), got=output.suffix)
-    with atomic_path(output) as part:
-        n = writers[output.suffix](part)
-        if n == 0:
-            what = f"pictures of the {role} camera" if output.suffix == ".mp4" else f"events of kind {kind!r}"
-            raise RecordingError(str(session), f"holds no {what}", fix="`emogaze session info` lists what it holds")
+    if output.suffix == ".mp4":
+        n, what = _write_mp4(output, _pictures(session, identity, role)), f"pictures of the {role} camera"
+    elif output.suffix in writers:
+        with atomic_path(output) as part:
+            n, what = writers[output.suffix](part), f"events of kind {kind!r}"
+            if not n:
+                raise _nothing_in(session, what)
+    else:
+        expected = ", ".join([*writers, ".mp4"])
+        raise RecordingError(str(output), "is of no known format", expected=expected, got=output.suffix)
+    if not n:
+        raise _nothing_in(session, what)
     return n
+
+
+def _nothing_in(session: Path, what: str) -> RecordingError:
+    return RecordingError(str(session), f"holds no {what}", fix="`emogaze session info` lists what it holds")
 
 
 def anonymise(session: Path, identity: Path, output: Path) -> tuple[int, dict[str, int]]:
@@ -152,36 +172,28 @@ def _write_ndjson(part: Path, events: Iterator[Event]) -> int:
     return n
 
 
-def _write_mp4(part: Path, pictures: Iterator[Picture]) -> int:
-    """Write H.264 at the recorded times; a gap in them stays a gap."""
-    try:
-        import av
-    except ImportError:
-        raise RecordingError("MP4", "needs PyAV", fix="pip install 'emogaze-edge[video]'") from None
+def _write_mp4(output: Path, pictures: Iterator[Picture]) -> int:
+    """Write H.264 at the recorded times, from the first picture on; a gap in them stays a gap."""
     import cv2
     import numpy as np
 
-    n, origin, last = 0, 0, -1
-    with av.open(str(part), "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=30, options={"preset": "veryfast", "crf": "23"})
-        stream.pix_fmt = "yuv420p"
-        stream.codec_context.time_base = Fraction(1, CLOCK_BASE)
-        for picture in pictures:
+    from edge.sinks.video import VideoWriter
+
+    n, origin, last = 0, 0, -STEP_NS
+    writer = VideoWriter(output)
+    try:
+        for n, picture in enumerate(pictures, start=1):
+            origin = picture.t_ns if n == 1 else origin
+            # A clock that steps back must not stop the export: a picture then follows the one before it.
+            last = max(picture.t_ns - origin, last + STEP_NS)
             image = cv2.imdecode(np.frombuffer(picture.jpeg, np.uint8), cv2.IMREAD_COLOR)
             if image is None:
                 raise RecordingError(f"picture {picture.frame_id}", "is no JPEG")
-            if n == 0:
-                origin = picture.t_ns
-                stream.width, stream.height = image.shape[1] & ~1, image.shape[0] & ~1
-            image = image[: stream.height, : stream.width]
-            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(image, np.uint8), format="bgr24")
-            # A clock that steps back must not stop the export: a picture then follows the one before it.
-            last = max((picture.t_ns - origin) * CLOCK_BASE // 1_000_000_000, last + 1)
-            frame.pts, frame.time_base = last, Fraction(1, CLOCK_BASE)
-            container.mux(stream.encode(frame))
-            n += 1
-        if n:
-            container.mux(stream.encode(None))
+            writer.write(RedactedFrame(n, last, np.asarray(image, np.uint8), picture.source, "scene", ()))
+    except BaseException:
+        writer.close(whole=False)
+        raise
+    writer.close(whole=n > 0)
     return n
 
 
@@ -189,7 +201,7 @@ def _without_identity(value: Any, removed: Counter[str]) -> Any:
     if isinstance(value, dict):
         kept = {}
         for key, inner in value.items():
-            if IDENTIFYING.search(key):
+            if key in IDENTIFYING:
                 removed[key] += 1
             else:
                 kept[key] = _without_identity(inner, removed)

@@ -48,12 +48,13 @@ def _contents(paths: SessionPaths, identity_file: Path) -> dict[str, Any]:
     kinds: Counter[str] = Counter()
     pictures: Counter[str] = Counter()
     times: list[int] = []
-    n_gaps = n_back = 0
+    n_gaps = n_back = last_ns = 0
     for item in read_items(paths.folder, identity_file, tolerant=True):
         if isinstance(item, Event):
             kinds[item.kind] += 1
-            n_back += bool(times) and item.t_emit_ns < times[-1]
-            times = [*times[:1], item.t_emit_ns]
+            n_back += item.t_emit_ns < last_ns
+            last_ns = item.t_emit_ns
+            times = [min(*times, item.t_ns), max(*times, item.t_ns)] if times else [item.t_ns, item.t_ns]
         elif isinstance(item, Picture):
             pictures[item.role] += 1
         elif isinstance(item, Gap):

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from edge.errors import RecordingError
+from edge.events import check_header, read_log
 from edge.records import Event
 from edge.session.age import CHUNK, AgeFile, HeaderError
 from edge.session.layout import SessionPaths, find_session, read_header
@@ -96,6 +97,28 @@ def read_events(path: Path, identity_file: Path) -> Iterator[Event]:
     for item in read_items(path, identity_file):
         if isinstance(item, Event):
             yield item
+
+
+def open_log(path: Path, identity_file: Path | None) -> Iterator[Event]:
+    """Yield the events of a log in the clear (a file) or of a session (a folder).
+
+    Raises
+    ------
+    DataError, RecordingError
+        It can't be read, or a session is given without an identity.
+    """
+    if path.is_file() and path.suffix == ".ndjson":
+        yield from read_log(path)
+        return
+    if identity_file is None:
+        raise RecordingError(str(path), "is encrypted", fix="name a study identity with --identity")
+    events = read_events(path, identity_file)
+    first = next(events, None)
+    if first is None:
+        raise RecordingError(str(path), "holds no event")
+    check_header(first, str(path))
+    yield first
+    yield from events
 
 
 def read_items(path: Path, identity_file: Path, *, tolerant: bool = False) -> Iterator[Item]:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from edge.consent import ConsentError
+from edge.consent import withdrawal_marker
 from edge.files import sync_dir, write_atomic
 from edge.keys import KeyRing
 from edge.session.audit import append_audit, read_audit
@@ -32,17 +32,13 @@ def withdraw(folder: Path, consent_id: str, ring: KeyRing, *, by: str) -> list[d
     list of dict
         The tombstones, each with the exported copies that this device knows of.
     """
-    marker = folder / "withdrawn" / f"{consent_id}.json"
-    write_atomic(marker, json.dumps({"consent": consent_id, "unix": int(time.time()), "by": by}) + "\n")
+    write_atomic(
+        withdrawal_marker(folder, consent_id),
+        json.dumps({"consent": consent_id, "unix": int(time.time()), "by": by}) + "\n",
+    )
     append_audit(ring, "withdraw", consent=consent_id, by=by)
     found = [paths for paths in sessions(folder) if read_header(paths).get("consent") == consent_id]
     return [end_session(paths, ring, reason=f"consent {consent_id} was withdrawn", by=by) for paths in found]
-
-
-def check_not_withdrawn(folder: Path, consent_id: str) -> None:
-    """Raise ConsentError if the consent was withdrawn on this device."""
-    if (folder / "withdrawn" / f"{consent_id}.json").exists():
-        raise ConsentError(f"consent {consent_id}", "was withdrawn", fix="take a new one")
 
 
 def purge(folder: Path, ring: KeyRing, *, days: float, now_s: float | None = None) -> list[dict[str, Any]]:

@@ -8,18 +8,18 @@ import logging
 import os
 import threading
 from collections import deque
-from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from edge.config import Config
-from edge.consent import ConsentError, LimitedSink, read_consent
+from edge.consent import ConsentError, LimitedSink, load_consent
 from edge.errors import ConfigError, RecordingError
 from edge.files import plain
 from edge.keys import KeyRing, harden_process, keys_dir
 from edge.records import Event, RedactedFrame
-from edge.session.retention import check_not_withdrawn, purge
+from edge.session.audit import append_audit
+from edge.session.retention import purge
 from edge.session.writer import END, Item, SessionKeys, SessionWriter, metadata_json
 from edge.sinks.base import Sink, require_redacted
 
@@ -43,11 +43,7 @@ def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
     ring = KeyRing(keys_dir(config.keys.dir))
     folder = Path(settings.dir)
     try:
-        if not settings.consent:
-            raise ConsentError("record.consent", "names no consent record", fix="`emogaze consent new` makes one")
-        path = Path(settings.consent)
-        consent = read_consent(path, ring.trusted("operators"), now=datetime.now(timezone.utc))
-        check_not_withdrawn(folder, consent.id)
+        consent = load_consent(config)
     except ConsentError as error:
         log.warning("nothing is recorded: %s", error)
         header["recording"] = {"state": "off", "reason": str(error)}
@@ -59,13 +55,14 @@ def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
         harden_process()
         purge(folder, ring, days=settings.retention_days)
         metadata = {
-            "emogaze.consent": metadata_json(json.loads(path.read_text(encoding="utf-8"))),
+            "emogaze.consent": metadata_json(json.loads(Path(settings.consent).read_text(encoding="utf-8"))),
             "emogaze.header": metadata_json(plain(header)),
         }
         writer = SessionWriter(settings, keys, {"consent": consent.id}, metadata)
     except BaseException:
         lock.release()
         raise
+    append_audit(ring, "session_start", session=writer.paths.name, consent=consent.id)
     header["recording"] = {"state": "on", "session": writer.paths.name, "purposes": sorted(consent.purposes)}
     return LimitedSink(Recorder(writer, settings.queue, lock), consent.purposes)
 

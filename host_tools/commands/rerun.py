@@ -17,15 +17,18 @@ def add(app: typer.Typer) -> None:
 
 
 def rerun(
-    events: Annotated[Path, typer.Argument(help="event log written by `emogaze run`")],
+    events: Annotated[Path, typer.Argument(help="event log written by `emogaze run`, or a session folder")],
     cache: Annotated[Path | None, typer.Option(help="environment cache, if it moved")] = None,
+    identity: Annotated[
+        Path | None, typer.Option("--identity", "-i", help="study identity that opens a session")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Recompute every score from the log; exit 0 if all are the same bit for bit, 3 if any differs."""
-    from edge.events import read_log
+    from edge.session.read import open_log
     from host_tools.rerun import rerun as recompute
 
-    outcome, scores = recompute(read_log(events), str(events), cache=cache)
+    outcome, scores = recompute(open_log(events, identity), str(events), cache=cache)
     if json:
         options = {"events": str(events), "cache": str(cache or "")}
         fields = asdict(outcome)

@@ -56,30 +56,37 @@ def record_one(study, *purposes: str) -> dict:
         "fixation": {"x_px": 10.0},
     }
     with study.open(consent=str(study.consent(*purposes))) as sink:
-        sink.event(Event(0, 1, 2, "step", payload))
+        sink.event(Event(0, 1, 2, "score", payload))
+        sink.event(Event(1, 1, 2, "a_kind_of_next_year", {"gaze": 1}))
+        sink.event(Event(1, 1, 2, "fixation", {"x_px": 1.0}))
         sink.event(Event(1, 1, 2, "aux", {"stream": "EEG", "channels": [1.0]}))
         sink.picture(RedactedFrame(1, 1, np.zeros((16, 16, 3), np.uint8), "cam", "scene", ()))
     items = list(read_items(sessions(study.recordings)[-1].folder, study.identity))
     kinds = {item.kind if isinstance(item, Event) else "picture" for item in items}
-    step = next((item.payload for item in items if isinstance(item, Event) and item.kind == "step"), {})
-    return {"kinds": kinds, "step": set(step)}
+    score = next((item.payload for item in items if isinstance(item, Event) and item.kind == "score"), {})
+    return {"kinds": kinds, "keys": set(score)}
 
 
 @pytest.mark.parametrize(
     ("purposes", "kinds", "keys"),
     [
-        (["scores"], {"step"}, {"score"}),
-        (["scores", "gaze"], {"step"}, {"score", "gaze", "fixation"}),
-        (["scores", "features"], {"step"}, {"score", "features"}),
-        (["scores", "physiology"], {"step", "aux"}, {"score"}),
-        (["scores", "redacted_video"], {"step", "picture"}, {"score"}),
+        (["scores"], {"score"}, {"score"}),
+        (["scores", "gaze"], {"score", "fixation"}, {"score", "gaze", "fixation"}),
+        (["scores", "features"], {"score"}, {"score", "features"}),
+        (["scores", "physiology"], {"score", "aux"}, {"score"}),
+        (["scores", "redacted_video"], {"score", "picture"}, {"score"}),
         (["redacted_video"], {"picture"}, set()),
+        (
+            ["scores", "gaze", "features", "physiology"],
+            {"score", "fixation", "aux", "a_kind_of_next_year"},
+            {"score", "gaze", "fixation", "features"},
+        ),
     ],
     ids=lambda value: "+".join(sorted(value)) or "nothing",
 )
 def test_only_what_was_agreed_to_is_kept(study, purposes, kinds, keys):
     found = record_one(study, *purposes)
-    assert (found["kinds"], found["step"]) == (kinds, keys)
+    assert (found["kinds"], found["keys"]) == (kinds, keys)
 
 
 def test_withdrawal_makes_sessions_unreadable_and_leaves_the_proof(study, tmp_path):

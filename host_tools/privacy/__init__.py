@@ -1,0 +1,1 @@
+"""Differential privacy on export, and what it costs in usefulness."""

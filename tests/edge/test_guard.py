@@ -1,0 +1,70 @@
+"""What stands between the pipeline and the sinks: consent, and differential privacy at the source."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from edge.app import guard_sinks
+from edge.config import Config, from_dict
+from edge.consent import new_consent
+from edge.keys import KeyRing, new_signing_pair, read_private
+from edge.records import Event
+from edge.sinks.base import Sink
+
+
+class Kept(Sink):
+    name = "kept"
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def event(self, event: Event) -> None:
+        self.events.append(event)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def consent(tmp_path: Path) -> Path:
+    new_signing_pair(tmp_path / "operator.key")
+    KeyRing(tmp_path / "keys").trust("operators", "clinic", (tmp_path / "operator.pub").read_text())
+    key = read_private(tmp_path / "operator.key")
+    record = new_consent(key, "S-01", ["scores"], 1, "dr-a", now=datetime.now(timezone.utc))
+    (tmp_path / "consent.json").write_text(json.dumps(record))
+    return tmp_path / "consent.json"
+
+
+def config(tmp_path: Path, **sections: dict) -> Config:
+    return from_dict({"keys": {"dir": str(tmp_path / "keys")}, **sections}, thing="test")
+
+
+def kept_of(settings: Config) -> list[str]:
+    kept = Kept()
+    for sink in guard_sinks([kept], settings, {}):
+        for kind in ("session", "score", "fixation"):
+            sink.event(Event(0, 0, 0, kind, {"gaze": [[1]], "score": {"fcc": 1.0}} if kind == "score" else {}))
+    return [event.kind + "".join(f" {key}" for key in event.payload) for event in kept.events]
+
+
+def test_without_a_consent_record_sinks_get_all(tmp_path):
+    assert kept_of(config(tmp_path)) == ["session", "score gaze score", "fixation"]
+
+
+def test_a_consent_limits_every_sink(tmp_path, consent):
+    assert kept_of(config(tmp_path, record={"consent": str(consent)})) == ["session", "score score"]
+
+
+def test_a_consent_that_cannot_be_used_allows_nothing(tmp_path, consent, capsys):
+    consent.write_text(consent.read_text().replace("S-01", "S-02"))
+    assert kept_of(config(tmp_path, record={"consent": str(consent)})) == []
+    assert "no sink gets anything" in capsys.readouterr().err
+
+
+def test_privacy_at_the_source_stops_gaze(tmp_path):
+    dp = {"epsilon": 1.0, "ledger": str(tmp_path / "ledger.jsonl")}
+    assert kept_of(config(tmp_path, dp=dp)) == ["session"]
