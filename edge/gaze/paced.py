@@ -17,6 +17,7 @@ from edge.gaze.recorded import RecordedGaze
 from edge.gaze.sources import open_gaze
 from edge.records import RawGaze
 
+LIVE = True
 PREFIX, LOOP = "paced:", "?loop"
 
 

@@ -40,7 +40,11 @@ def config_of(name: str, data: Path, folder: Path) -> GazeConfig:
     pytest.fail(f"give gaze source {name!r} a recording in this test")
 
 
-@pytest.fixture(params=plugins.names("edge.gaze"))
+def is_live(name: str) -> bool:
+    return getattr(plugins.load("edge.gaze", name, setting="gaze.format"), "LIVE", False)
+
+
+@pytest.fixture(params=[name for name in plugins.names("edge.gaze") if not is_live(name)])
 def config(request: pytest.FixtureRequest, data: Path, tmp_path: Path) -> GazeConfig:
     return config_of(request.param, data, tmp_path)
 
