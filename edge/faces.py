@@ -69,7 +69,7 @@ class FaceDetector:
         side, _ = self._spec.size()
         scale = side / max(image.shape[:2])
         canvas, left, top = _letterbox(image, scale, (side, side), centred=True)
-        out = self._infer(canvas)
+        out = self._infer(canvas, ("boxes", "scores"))
         boxes, scores = decode_blazeface(out["boxes"][0], out["scores"][0], side, min_score)
         return (boxes - (left, top, 0, 0)) / scale, scores
 
@@ -77,14 +77,14 @@ class FaceDetector:
         scale = (long_side_px or max(image.shape[:2])) / max(image.shape[:2])
         height, width = (max(1, round(side * scale)) for side in image.shape[:2])
         canvas, _, _ = _letterbox(image, scale, (-(-width // 32) * 32, -(-height // 32) * 32), centred=False)
-        out = self._infer(canvas)
+        out = self._infer(canvas, ("heatmap", "scale", "offset"))
         boxes, scores = decode_centerface(out["heatmap"][0, 0], out["scale"][0], out["offset"][0], min_score)
         return boxes / scale, scores
 
-    def _infer(self, canvas: Image) -> Tensors:
+    def _infer(self, canvas: Image, outputs: tuple[str, ...]) -> Tensors:
         batch = new_batch(self._spec, 1, (canvas.shape[1], canvas.shape[0]))
         fill_input(canvas, self._spec, batch[0])
-        return self.model.infer({self._spec.name: batch})
+        return self.model.infer({self._spec.name: batch}, outputs)
 
 
 def decode_blazeface(

@@ -19,12 +19,13 @@ from edge.capture.file import matches as is_clip
 from edge.capture.images import SUFFIXES as PICTURE_SUFFIXES
 from edge.capture.images import list_pictures, read_picture
 from edge.config import FixationConfig, GazeConfig, ModelsConfig, RedactConfig, SceneConfig
-from edge.errors import ConfigError, SinkError, SourceError
+from edge.errors import SinkError, SourceError
 from edge.faces import FaceDetector
 from edge.files import write_atomic
 from edge.gaze.fixations import FixationDetector, usable
 from edge.gaze.sources import open_gaze, open_mapping
 from edge.privacy import Gaze, Redactor
+from edge.recall import RecallSearch
 from edge.records import Face, Frame, Image, RedactedFrame
 from edge.sinks.video import VideoWriter
 from edge.tracking import distinct
@@ -50,12 +51,11 @@ class Detectors:
         recall = FaceDetector(open_model(models.face_recall, models), "recall") if models.face_recall else None
         return cls(FaceDetector(open_model(models.face_fast, models), "fast"), recall)
 
-    def on_clip(self, image: Image, settings: RedactConfig) -> list[Face]:
-        """Run the recall detector on a clip's picture."""
+    def on_stream(self, settings: RedactConfig) -> RecallSearch | None:
+        """Return the recall detector for the pictures of one stream; None where there is none."""
         if self.recall is None:
-            raise ConfigError("models.face_recall", "is empty, but a recall pass is due")
-        side = min(settings.recall_size_px, max(image.shape[:2]))
-        return self.recall.detect(image, settings.recall_score, side)
+            return None
+        return RecallSearch(self.recall, settings.recall_score, settings.recall_size_px)
 
     def on_still(self, image: Image, settings: RedactConfig) -> list[Face]:
         """Run the recall detector on a still at full size and smaller ones; a small still also at twice its size."""
@@ -245,12 +245,13 @@ def _redacted(
     settings: RedactConfig,
     look: Look | None,
 ) -> Iterator[RedactedFrame]:
+    search = detectors.on_stream(settings)
     while (frame := read()) is not None:
-        fast = detectors.fast.detect(frame.image, settings.fast_score)
-        recall = detectors.on_clip(frame.image, settings) if redactor.wants_recall(frame.t_ns) else None
+        recall = search(frame) if search and redactor.wants_recall(frame.t_ns) else None
+        fast = detectors.fast.detect(frame.image, settings.fast_score) if recall is None else []
         yield from redactor.push(frame, fast, recall, look.at(frame.t_ns) if look else None)
     last = redactor.last_waiting
-    yield from redactor.flush(detectors.on_clip(last.image, settings) if last is not None else None)
+    yield from redactor.flush(search(last) if search and last is not None else None)
 
 
 class Look:

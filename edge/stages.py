@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from edge.backends.base import Model, open_model
 from edge.config import Config
 from edge.emotion import EmotionClassifier
@@ -28,6 +26,7 @@ class NetworkStages:
         names = config.models
         self._redact = config.redact
         self._detectors = Detectors.open(names)
+        self.recall = self._detectors.on_stream(config.redact)  #: on a frame; None where there is no recall detector
         self.embedder_model = open_model(names.embedder, names)
         self._embedder = Embedder(self.embedder_model, config.score, timer)
         self._emotion = EmotionClassifier(open_model(names.emotion, names)) if names.emotion else None
@@ -40,13 +39,6 @@ class NetworkStages:
 
     def faces(self, frame: Frame) -> list[Face]:
         return self._detectors.fast.detect(frame.image, self._redact.fast_score)
-
-    @property
-    def recall(self) -> Callable[[Frame], list[Face]] | None:
-        """The recall detector on a picture, None where none is configured."""
-        if self._detectors.recall is None:
-            return None
-        return lambda frame: self._detectors.on_clip(frame.image, self._redact)
 
     def embed(self, frame: Frame, fixation: Fixation) -> Features | None:
         return self._embedder.embed(frame, fixation.x_px, fixation.y_px)

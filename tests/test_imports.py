@@ -17,7 +17,7 @@ LAYERS = [
     ["config", "ladder", "manifest", "plugins", "profiling", "preprocess"],
     ["capture", "gaze", "backends"],
     [
-        *("events", "faces", "tracking", "emotion", "features", "environment", "fcc", "attention"),
+        *("events", "faces", "tracking", "recall", "emotion", "features", "environment", "fcc", "attention"),
         *("separation", "environment_build", "adaptive"),
         *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
         *("monitor", "notify", "logs", "control", "wire", "dp"),
