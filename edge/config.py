@@ -183,6 +183,10 @@ class SinksConfig(Section, frozen=True):
     summary: Annotated[str, _text("what the run did, as JSON")] = ""
     publish: Annotated[str, _text("ZeroMQ address for subscribers, such as tcp://127.0.0.1:5571")] = ""
     publish_hwm: Annotated[int, _number("messages that wait for a slow subscriber before it loses some", ge=1)] = 200
+    curve: Annotated[bool, _text("encrypt, and admit listed clients alone; always so beyond this machine")] = False
+    publish_preview: Annotated[
+        str, _text("address for previews of clients with the right `preview`; with curve, previews go nowhere else")
+    ] = ""
     preview_hz: Annotated[float, _number("published preview pictures per second; 0 = none", ge=0, le=60)] = 5.0
     preview_px: Annotated[int, _number("long side of a preview picture", ge=32, le=4096)] = 640
     lsl_outlet: Annotated[bool, _text("offer the scores as a Lab Streaming Layer stream on this machine")] = False
@@ -193,6 +197,7 @@ class LiveConfig(Section, frozen=True):
     """What a run on live sources needs besides."""
 
     control: Annotated[str, _text("control socket; empty = in the runtime folder, off = none")] = ""
+    control_address: Annotated[str, _text("ZeroMQ address for commands of clients with the right `control`")] = ""
     sync_ms: Annotated[float, _number("gaze and picture further apart than this is a fault", ge=1, le=1000)] = 50.0
     queue_events: Annotated[int, _number("events that wait for a slow sink before some are dropped", ge=10)] = 10_000
     queue_pictures: Annotated[int, _number("pictures that wait for a slow sink before the oldest goes", ge=1)] = 4

@@ -7,7 +7,7 @@ A device signs its recordings and speaks CURVE; nothing it holds can decrypt a r
     wire.key, wire.pub          CURVE key pair of the publisher and the control socket
     recipients.txt              the study's age recipients, one `NAME age1...` a line; recording needs two
     operators/NAME.pub          Ed25519 keys whose consent records this device accepts
-    clients/NAME.pub            CURVE keys that may connect
+    clients/NAME.pub            CURVE keys that may connect, and for what: `curve PUBLIC events,preview,control`
     models/NAME.pub             Ed25519 keys of which one must have signed a model artefact
 
 Secret files are 0600; one that others can read is refused.
@@ -38,6 +38,8 @@ Trust = Literal["operators", "clients", "models"]
 ALGORITHM = "ed25519"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MIN_RECIPIENTS = 2
+#: What a client may be let do: subscribe to events, see preview pictures, give commands.
+RIGHTS = ("events", "preview", "control")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,30 @@ def read_wire_pair(path: Path) -> tuple[str, str]:
     return words[1], words[2]
 
 
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who may connect: the CURVE public key (Z85) and what it is good for."""
+
+    public: str
+    rights: frozenset[str]
+
+
+def parse_client(text: str, thing: str) -> Client:
+    """Read the line of a client's public key file; without rights it may subscribe to events.
+
+    Raises
+    ------
+    KeyFileError
+        It is no such line, or names an unknown right.
+    """
+    words = text.split()
+    rights = frozenset((words[2] if len(words) > 2 else "events").split(","))
+    if len(words) not in (2, 3) or words[0] != "curve" or len(words[1]) != 40 or not rights <= set(RIGHTS):
+        expected = f"one line `curve PUBLIC RIGHTS`, rights among {','.join(RIGHTS)}"
+        raise KeyFileError(thing, "is no client key", expected=expected, got=repr(text.strip()[:60]))
+    return Client(words[1], rights)
+
+
 class KeyRing:
     """The key folder of one device."""
 
@@ -223,21 +249,17 @@ class KeyRing:
         """Return the Ed25519 keys that this device trusts for consent or for model artefacts, by name."""
         return {p.stem: parse_public(p.read_text(), str(p)) for p in sorted((self.folder / kind).glob("*.pub"))}
 
-    def clients(self) -> dict[str, str]:
-        """Return the CURVE public keys (Z85) that may connect, by name."""
-        found = {}
-        for path in sorted((self.folder / "clients").glob("*.pub")):
-            words = path.read_text().split()
-            if len(words) < 2 or words[0] != "curve" or len(words[1]) != 40:
-                raise KeyFileError(str(path), "is no client key", expected="one line `curve PUBLIC`")
-            found[path.stem] = words[1]
-        return found
+    def clients(self) -> dict[str, Client]:
+        """Return who may connect, by name."""
+        return {p.stem: parse_client(p.read_text(), str(p)) for p in sorted((self.folder / "clients").glob("*.pub"))}
 
     def trust(self, kind: Trust, name: str, line: str) -> None:
         """Add a public key to those that are trusted, under `name`."""
         if not NAME.fullmatch(name):
             raise KeyFileError(name, "can't be a name", expected="letters, digits, dot, dash; at most 64")
-        if kind != "clients":
+        if kind == "clients":
+            parse_client(line, name)
+        else:
             parse_public(line, name)
         write_atomic(self.folder / kind / f"{name}.pub", line.strip() + "\n")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from edge.errors import DataError
+from edge.errors import DataError, KeyFileError
 from edge.records import Event
 
 SCHEMA = "emogaze.wire"
@@ -89,22 +89,47 @@ class Subscriber:
         The device's ``sinks.publish``, such as ``tcp://127.0.0.1:5571``.
     topics : tuple of str
         Event kinds and ``preview``; none = all.
+    keys : (str, str), optional
+        The client's CURVE keys (`edge.keys.read_wire_pair` of its key file).
+    device : str
+        The device's public key, if `keys` are given.
     """
 
-    def __init__(self, address: str, topics: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, address: str, topics: tuple[str, ...] = (), *, keys: tuple[str, str] | None = None, device: str = ""
+    ) -> None:
         import zmq
+
+        from edge.curve import HandshakeMonitor, connect_as
 
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)
         self._socket.setsockopt(zmq.LINGER, 0)
         for topic in topics or ("",):
             self._socket.subscribe(topic)
+        if keys:
+            connect_as(self._socket, keys, device)
+        self._monitor = HandshakeMonitor(self._socket, address)
         self._socket.connect(address)
+        self._address = address
         self._next: dict[str, int] = {}
 
     def receive(self, timeout_s: float) -> Message | None:
-        """Return the next message, or None after `timeout_s`."""
+        """Return the next message, or None after `timeout_s`.
+
+        Raises
+        ------
+        KeyFileError
+            The device refuses this client.
+        """
         if not self._socket.poll(int(timeout_s * 1000)):
+            if self._monitor.failures:
+                raise KeyFileError(
+                    self._address,
+                    "the device refuses this client",
+                    got=", ".join(self._monitor.failures),
+                    fix="`emogaze keys client NAME` on the device makes a key; give its wire.pub here",
+                )
             return None
         message = unpack(self._socket.recv_multipart())
         lost = max(0, message.seq - self._next.get(message.topic, message.seq))
@@ -112,6 +137,7 @@ class Subscriber:
         return replace(message, lost=lost)
 
     def close(self) -> None:
+        self._monitor.close()
         self._socket.close()
         self._context.term()
 

@@ -20,7 +20,7 @@ LAYERS = [
         *("events", "faces", "tracking", "recall", "emotion", "features", "environment", "fcc", "attention"),
         *("separation", "environment_build", "adaptive"),
         *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
-        *("monitor", "notify", "logs", "control", "wire", "dp"),
+        *("monitor", "notify", "logs", "control", "wire", "dp", "curve", "remote"),
     ],
     ["pipeline", "stages", "redaction"],
     ["app"],

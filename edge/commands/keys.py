@@ -61,18 +61,23 @@ def rotate(key: Annotated[Literal["signing", "wire"], typer.Argument(help="signi
 def client(
     name: Annotated[str, typer.Argument(help="the client's name")],
     output: Annotated[Path | None, typer.Option("-o", help="The client's key file; default NAME.key here.")] = None,
+    allow: Annotated[str, typer.Option(help="Some of events, preview, control; with commas.")] = "events",
     dir: Dir = "",
 ) -> None:
     """Make a key pair for a client, and let it connect. The key file goes to the client; delete it here."""
-    from edge.keys import KeyRing, keys_dir, new_wire_pair
+    from edge.errors import KeyFileError
+    from edge.keys import KeyRing, keys_dir, new_wire_pair, parse_client
     from edge.session.audit import append_audit
 
     ring = KeyRing(keys_dir(dir))
     device = ring.wire()[0]
     path = output or Path(f"{name}.key")
+    if path.exists():
+        raise KeyFileError(str(path), "is there already", fix="name another file with -o")
+    parse_client(f"curve {'0' * 40} {allow}", f"--allow {allow}")
     public = new_wire_pair(path)
-    ring.trust("clients", name, f"curve {public}")
-    append_audit(ring, "keys_client", name=name)
+    ring.trust("clients", name, f"curve {public} {allow}")
+    append_audit(ring, "keys_client", name=name, rights=allow)
     print(f"{path}: hand it to {name} and delete it here; the device's key is {device}")
 
 

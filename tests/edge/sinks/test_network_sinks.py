@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 import pytest
 
-from edge.config import SinksConfig
+from edge.config import Config, KeysConfig, SinksConfig
 from edge.errors import ConfigError, DataError, SinkError
 from edge.records import Event, Frame, RedactedFrame
 from edge.sinks._queued import QueuedSink
@@ -48,9 +48,13 @@ def redacted(frame_id=0, size=(720, 1280)):
     return RedactedFrame(frame_id, frame_id * S, image, "cam", "scene", ())
 
 
+def published(**sinks):
+    return Publisher(Config(sinks=SinksConfig(**sinks), keys=KeysConfig(dir="/nonexistent")))
+
+
 @pytest.fixture
 def publisher():
-    sink = Publisher(SinksConfig(publish="tcp://127.0.0.1:*", publish_hwm=50))
+    sink = published(publish="tcp://127.0.0.1:*", publish_hwm=50)
     yield sink
     sink.close()
 
@@ -84,7 +88,7 @@ def test_topics_are_apart_and_numbered_apart(publisher):
 
 
 def test_a_preview_is_a_small_jpeg_at_its_rate():
-    sink = Publisher(SinksConfig(publish="tcp://127.0.0.1:*", preview_hz=2, preview_px=320))
+    sink = published(publish="tcp://127.0.0.1:*", preview_hz=2, preview_px=320)
     subscriber, _ = joined(sink)
     with subscriber:
         while subscriber.receive(0.1):
@@ -143,13 +147,13 @@ def test_a_stopped_subscriber_costs_the_others_nothing_and_can_tell_its_loss(pub
 
 def test_port_in_use_is_said_in_a_line(publisher):
     with pytest.raises(SinkError, match=r"sinks.publish: can't listen on tcp://127.0.0.1:\d+: Address already in use"):
-        Publisher(SinksConfig(publish=publisher.address))
+        published(publish=publisher.address)
 
 
 @pytest.mark.parametrize("address", ["tcp://0.0.0.0:5571", "tcp://*:5571", "tcp://192.168.1.4:5571", "nonsense"])
 def test_nothing_is_published_beyond_this_machine(address):
     with pytest.raises(ConfigError, match=r"sinks\.publish"):
-        Publisher(SinksConfig(publish=address))
+        published(publish=address)
 
 
 @pytest.mark.parametrize(
