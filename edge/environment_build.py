@@ -137,6 +137,7 @@ def build(
     regions: Regions | None = None,
     others: Iterable[View] = (),
     seed: int = 0,
+    measured: bool = True,
 ) -> EnvironmentCache:
     """Embed reference views and fit the environment, with its separation.
 
@@ -155,6 +156,9 @@ def build(
     seed : int
         Of the pairs that the separation is measured on, and of the choice of views they come from.
 
+    measured : bool
+        Whether to measure the separation, which takes most of the time of a small environment.
+
     Raises
     ------
     CacheError
@@ -168,6 +172,8 @@ def build(
     if not done.names:
         raise CacheError("environment", "there is no reference view", fix="give pictures or a clip")
     cache = _fit(done, embedder, score, regions)
+    if not measured:
+        return cache
     foreign = list(others)
     report = separation(embedder, cache, sample.images, [view.image for view in foreign], seed=seed)
     report["retrieved_against"] = ", ".join(view.name for view in foreign[:3]) + (", ..." if foreign[3:] else "")

@@ -97,22 +97,40 @@ def embed(model: Model, images: list[Image], output: str = "features", batch: in
     return np.concatenate(rows)
 
 
+def picture_set(store: Store) -> list[Image]:
+    """Return the varied picture set that means are taken over."""
+    return [picture(store, name) for name in PICTURES]
+
+
+def means(model: Model, images: list[Image]) -> dict[str, Any]:
+    """Return the manifest's `mean_local`, `mean_global` and `mean_source` of an embedder."""
+    local = embed(model, [w for image in images for w in windows(image)])
+    return {
+        "mean_local": local.mean(axis=0),
+        "mean_global": embed(model, images).mean(axis=0),
+        "mean_source": "scikit-image: " + ", ".join(PICTURES),
+    }
+
+
 def finish(
-    model: onnx.ModelProto, inputs: tuple[TensorSpec, ...], outputs_: tuple[TensorSpec, ...], store: Store
+    model: onnx.ModelProto,
+    inputs: tuple[TensorSpec, ...],
+    outputs_: tuple[TensorSpec, ...],
+    store: Store,
+    *,
+    imagenet: bool = False,
 ) -> Built:
-    """Run a new embedder on the picture set: its means, and the canary where it classifies as ImageNet does."""
+    """Run a new embedder on the picture set: its means, and the canary where it knows ImageNet's classes."""
     import cv2
 
     content = model.SerializeToString()
     fields: dict[str, Any] = {"inputs": inputs, "outputs": outputs_}
-    images = [picture(store, name) for name in PICTURES]
+    images = picture_set(store)
     extra = {}
     with tempfile.TemporaryDirectory() as folder:
         loaded = _load(Path(folder), content, fields)
-        fields["mean_global"] = embed(loaded, images).mean(axis=0)
-        fields["mean_local"] = embed(loaded, [w for image in images for w in windows(image)]).mean(axis=0)
-        fields["mean_source"] = "scikit-image: " + ", ".join(PICTURES)
-        if any(spec.name == "logits" and spec.shape[1] == 1000 for spec in outputs_):
+        fields |= means(loaded, images)
+        if imagenet:
             name, top1, label = _CANARY
             small = cast(Image, cv2.resize(picture(store, name), inputs[0].size(), interpolation=cv2.INTER_AREA))
             logits = embed(loaded, [small], "logits")[0].astype(np.float64)

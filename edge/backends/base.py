@@ -25,7 +25,7 @@ import numpy.typing as npt
 from edge import plugins
 from edge.config import ModelsConfig
 from edge.errors import BackendError, ModelError
-from edge.manifest import Manifest, TensorSpec, load_manifest, models_dir
+from edge.manifest import Canary, Manifest, TensorSpec, load_manifest, models_dir
 from edge.preprocess import fill_input
 from edge.records import Image
 
@@ -190,29 +190,35 @@ def check_canary(model: Model) -> None:
     ModelError
         The picture is gone, or the top class or its probability differs.
     """
-    import cv2
-
     manifest, canary = model.manifest, model.manifest.canary
     if canary is None:
         raise ValueError(f"model {manifest.name} has no canary picture")
-    image = cast(Image | None, cv2.imread(str(manifest.folder / canary.file), cv2.IMREAD_COLOR))
-    if image is None:
-        raise ModelError(str(manifest.folder / canary.file), "the canary picture can't be read", fix="fetch it again")
-    spec = manifest.input()
-    batch = new_batch(spec, 1)
-    fill_input(image, spec, batch[0])
-    logits = model.infer({spec.name: batch}, (canary.output,))[canary.output][0].astype(np.float64)
-    probabilities = np.exp(logits - logits.max())
-    probabilities /= probabilities.sum()
-    top1 = int(probabilities.argmax())
-    if top1 != canary.top1 or abs(probabilities[top1] - canary.probability) > canary.tolerance:
+    top1, probability = classify_canary(model, canary)
+    if top1 != canary.top1 or abs(probability - canary.probability) > canary.tolerance:
         raise ModelError(
             f"model {manifest.name}",
             "the canary picture isn't recognised",
             expected=f"{canary.label} at {canary.probability:.2f}",
-            got=f"class {top1} at {probabilities[top1]:.2f}",
+            got=f"class {top1} at {probability:.2f}",
             fix="check colour order, layout, mean and scale in model.json",
         )
+
+
+def classify_canary(model: Model, canary: Canary) -> tuple[int, float]:
+    """Return the top class of a canary picture and its probability."""
+    import cv2
+
+    file = model.manifest.folder / canary.file
+    image = cast(Image | None, cv2.imread(str(file), cv2.IMREAD_COLOR))
+    if image is None:
+        raise ModelError(str(file), "the canary picture can't be read", fix="fetch it again")
+    spec = model.manifest.input()
+    batch = new_batch(spec, 1)
+    fill_input(image, spec, batch[0])
+    logits = model.infer({spec.name: batch}, (canary.output,))[canary.output][0].astype(np.float64)
+    probabilities = np.exp(logits - logits.max())
+    top1 = int(probabilities.argmax())
+    return top1, float(probabilities[top1] / probabilities.sum())
 
 
 def new_batch(spec: TensorSpec, n: int, size: tuple[int, int] | None = None) -> npt.NDArray[np.float32]:

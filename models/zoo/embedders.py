@@ -33,19 +33,17 @@ def _trained(store: Store, architecture: str) -> Built:
         path = Path(folder) / "weights.pth"
         path.write_bytes(store.member(*_TRAINED[architecture]))
         model = definition.model(from_state_dict(path), architecture)
-    return finish(model, definition.inputs, definition.outputs, store)
+    return finish(model, definition.inputs, definition.outputs, store, imagenet=True)
 
 
-def _seeded(_: Store, architecture: str) -> Built:
+def _seeded(store: Store, architecture: str) -> Built:
     definition = ARCHITECTURES[architecture]
-    model = definition.model(seeded(), architecture)
-    fields = {"inputs": definition.inputs, "outputs": definition.outputs}
-    return Built(model.SerializeToString(), ".onnx", fields)
+    return finish(definition.model(seeded(), architecture), definition.inputs, definition.outputs, store)
 
 
 def _seeded_recipe(architecture: str) -> Recipe:
     build = partial(_seeded, architecture=architecture)
-    return Recipe(f"{architecture}-seeded-fp32", "embedder", "", "1", build, group="seeded", weights="seeded")
+    return Recipe(f"{architecture}-seeded-fp32", "embedder", "", "2", build, group="seeded", weights="seeded")
 
 
 RECIPES = (

@@ -1,0 +1,52 @@
+"""`python -m calibration int8`: quantise an embedder, with proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def add(app: typer.Typer) -> None:
+    app.command("int8")(int8)
+
+
+def int8(
+    model: Annotated[str, typer.Argument(help="Name of an FP32 embedder, such as mobilenet_v2-fp32.")],
+    images: Annotated[Path, typer.Option(help="Folder of real pictures; a third is held out for the judgement.")],
+    held: Annotated[Path | None, typer.Option(help="Another folder for the judgement.")] = None,
+    method: Annotated[str, typer.Option(help="percentile, minmax or entropy")] = "percentile",
+    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Write the U8S8 and the S8S8 artefact of a model, each with its drift and whether it passes the gate."""
+    import sys
+
+    from calibration import artefacts, pictures
+    from calibration.int8 import METHODS
+    from edge.backends.base import open_model
+    from edge.commands.base import emit_json
+    from edge.config import ModelsConfig
+    from edge.errors import ConfigError
+    from edge.manifest import models_dir
+    from models.archives import Store
+    from models.embedders import picture_set
+
+    if method not in METHODS:
+        raise ConfigError("--method", f"there is no {method!r}", expected=" | ".join(METHODS))
+    found = pictures.load(images, held)
+    folder = models_dir(directory)
+    reference = open_model(model, ModelsConfig(dir=directory, backend="onnxruntime"))
+    means_over = picture_set(Store(folder / ".archives"))
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr if json else sys.stdout, flush=True)
+
+    made = list(artefacts.int8(reference, found, means_over, method=method, say=say))
+    if json:
+        options = {"model": model, "images": str(images), "held": str(held or ""), "method": method}
+        emit_json("int8", options, {"artefacts": [{"name": m.name, "gate": m.gate, "drift": m.drift} for m in made]})
+        return
+    for manifest in made:
+        print(f"{manifest.name}: gate {manifest.gate}, {manifest.path}")

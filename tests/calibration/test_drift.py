@@ -1,0 +1,65 @@
+"""The drift report and its gate."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from calibration import drift
+from calibration.drift import Judge, passes
+from calibration.pictures import load
+from edge.backends.base import Model
+
+GOOD = {"n_fixations": 200, "dfcc_median": 0.01, "dfcc_p95": 0.03, "spearman": 0.98}
+
+
+@pytest.mark.parametrize(
+    ("change", "passed"),
+    [
+        pytest.param({}, True, id="at every bound"),
+        pytest.param({"n_fixations": 199}, False, id="too few fixations"),
+        pytest.param({"dfcc_median": 0.0101}, False, id="median"),
+        pytest.param({"dfcc_p95": 0.0301}, False, id="p95"),
+        pytest.param({"spearman": 0.9799}, False, id="rank"),
+        pytest.param({"spearman": float("nan")}, False, id="no rank"),
+    ],
+)
+def test_the_gate(change: dict[str, float], passed: bool) -> None:
+    assert passes({**GOOD, **change}) is passed
+
+
+def test_a_model_has_not_drifted_from_itself(tiny: Model, pictures) -> None:
+    report = Judge(tiny, load(pictures).held).measure(tiny)
+    assert report["n_fixations"] == drift.N_FIXATIONS and report["pictures"] == 2
+    assert report["dfcc_median"] == report["dfcc_p95"] == report["dfcc_mean"] == 0
+    assert report["spearman"] == pytest.approx(1) and report["cosine_centred_p05"] == pytest.approx(1, abs=1e-4)
+    assert "top1_agreement" not in report, "it has no classes"
+    assert passes(report)
+
+
+class _Shuffled(Model):
+    """A model whose features are another's, in another order for every picture: no embedding any more."""
+
+    def __init__(self, inner: Model) -> None:
+        super().__init__(inner.manifest, backend="test", active="cpu")
+        self._inner, self._rng = inner, np.random.default_rng(0)
+
+    def _run(self, feeds, outputs):
+        results = self._inner.infer(feeds, outputs)
+        return {name: self._rng.permuted(array, axis=1) for name, array in results.items()}
+
+
+def test_noise_fails(tiny: Model, pictures) -> None:
+    report = Judge(tiny, load(pictures).held).measure(_Shuffled(tiny))
+    assert report["cosine_centred_median"] < 0.5 and abs(report["spearman"]) < 0.5
+    assert not passes(report)
+
+
+def test_means_belong_to_the_artefact(tiny: Model, pictures) -> None:
+    """The same features with another model mean score differently: why quantised artefacts get their own."""
+    mean = np.full(16, 0.5, dtype=np.float32)
+    moved = msgspec.structs.replace(tiny.manifest, mean_local=mean, mean_global=mean)
+    judge = Judge(tiny, load(pictures).held)
+    tiny.manifest = moved
+    assert judge.measure(tiny)["dfcc_median"] > 0
