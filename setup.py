@@ -44,6 +44,8 @@ EXTRAS = {
     ],
     "report": ["jinja2>=3.1", "matplotlib>=3.9"],
     "annotate": ["gradio>=5"],
+    "transformers": ["transformers>=4.50", "torch>=2.4", "pillow>=10"],
+    "diffusers": ["diffusers>=0.30", "transformers>=4.50", "torch>=2.4", "pillow>=10"],
     "privacy": ["opendp>=0.12"],
     "ray": ["ray>=2.40"],
     "export": ["torch>=2.4", "torchvision>=0.19", "timm>=1.0", "onnxscript>=0.1"],

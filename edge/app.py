@@ -25,19 +25,21 @@ from edge.clock import NS_PER_MS, NS_PER_S, monotonic_ns
 from edge.config import Config, to_dict
 from edge.consent import ConsentError, LimitedSink, load_consent
 from edge.dp.sink import PrivateSink
-from edge.environment import EnvironmentCache
+from edge.environment import Environments
 from edge.errors import ConfigError, SourceError
 from edge.files import write_json
 from edge.gaze.base import GazeSource
 from edge.gaze.geometry import Geometry, read_geometry
 from edge.gaze.mapping import make_mapping
 from edge.gaze.sources import open_gaze
+from edge.governor import Governor
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
-from edge.records import Event, Fixation, Frame, RedactedFrame
+from edge.records import Event, Fixation, Frame, RedactedFrame, Telemetry
 from edge.sinks.base import Sink
 from edge.stages import NetworkStages
+from edge.telemetry import TelemetrySource, open_telemetry
 
 #: Settings of `sinks` that name a file in the clear.
 PLAINTEXT = ("events", "video", "summary")
@@ -155,13 +157,18 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
         )
         header = session_header(config, scene, gaze, geometry, stages, environment)
         sinks = open_sinks(config, header, stack)
-        score = ScorePipeline(config, mapping, stages, environment, gaze_hz=gaze.info.hz_declared, timer=timer)
+        telemetry = open_telemetry(config.telemetry, live=False)
+        if telemetry is not None:
+            stack.enter_context(telemetry)
+        governor = Governor(stages.ladder, config.governor, config.score.deadline_ms) if stages.ladder else None
+        hz = gaze.info.hz_declared
+        score = ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
         redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
         redact = RedactPipeline(redactor, stages.recall, timer=timer)
         emitter = Emitter(sinks)
         emitter.event("session", 0, header)
         loop = FileLoop(config, score, redact, stages, emitter, summary, timer)
-        loop.run(scene, gaze, face_camera, on_step)
+        loop.run(scene, gaze, face_camera, telemetry, on_step)
     summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
     if config.sinks.summary:
         write_json(Path(config.sinks.summary), summary.as_dict())
@@ -189,6 +196,7 @@ class FileLoop:
         scene: FrameSource,
         gaze: GazeSource,
         face_camera: FrameSource | None,
+        telemetry: TelemetrySource | None,
         on_step: Callable[[Step], None] | None,
     ) -> None:
         wait_ns = self._config.gaze.wait_ms * NS_PER_MS
@@ -196,7 +204,8 @@ class FileLoop:
         t_ns = 0
         while (frame := self._read(scene)) is not None:
             raw_gaze = gaze.read_until(frame.t_ns + wait_ns)
-            step = self._step(frame, raw_gaze, faces.until(frame.t_ns))
+            state = telemetry.at(frame.t_ns) if telemetry else None
+            step = self._step(frame, raw_gaze, faces.until(frame.t_ns), state)
             t_ns = frame.t_ns
             if on_step:
                 on_step(step)
@@ -215,10 +224,12 @@ class FileLoop:
         with self._timer.stage("capture"):
             return scene.read()
 
-    def _step(self, frame: Frame, raw_gaze: list[Any], face_frame: Frame | None) -> Step:
+    def _step(self, frame: Frame, raw_gaze: list[Any], face_frame: Frame | None, telemetry: Telemetry | None) -> Step:
         before = self._stages.inference_ns
         start = monotonic_ns()
-        step = self._score.score(frame, raw_gaze, now_ns=frame.t_ns, face_frame=face_frame)
+        step = self._score.score(frame, raw_gaze, now_ns=frame.t_ns, face_frame=face_frame, telemetry=telemetry)
+        if step.choice and step.choice.since_ns == frame.t_ns:
+            self._emitter.event("precision", frame.t_ns, choice_to_plain(step))
         self._emitter.event("score", frame.t_ns, step_to_plain(frame, step))
         for fixation in step.ended:
             self._fixation(fixation)
@@ -262,10 +273,17 @@ def step_to_plain(frame: Frame, step: Step) -> dict[str, Any]:
         "fixation": events.to_plain(step.fixation),
         "faces": [events.to_plain(face) for face in step.faces],
         "features": events.features_to_plain(step.features),
+        "embedding": {"reason": step.embedded.reason, "skipped": list(step.embedded.skipped)},
         "emotion": events.to_plain(step.emotion),
         "telemetry": events.to_plain(step.telemetry),
+        "precision": choice_to_plain(step),
         "score": events.to_plain(step.score),
     }
+
+
+def choice_to_plain(step: Step) -> dict[str, Any]:
+    """Return the governor's choice as plain values; empty without a ladder."""
+    return {"rung": step.choice.rung, "reasons": list(step.choice.reasons)} if step.choice else {}
 
 
 def session_header(
@@ -274,7 +292,7 @@ def session_header(
     gaze: GazeSource,
     geometry: Geometry | None,
     stages: NetworkStages,
-    environment: EnvironmentCache | None,
+    environment: Environments | None,
 ) -> dict[str, Any]:
     """Return the payload of the `session` event: versions, settings, sources, models and cache."""
     models = [
@@ -352,11 +370,11 @@ def open_face_camera(config: Config, stack: ExitStack) -> FrameSource | None:
     return stack.enter_context(open_capture(config.face_camera, "face"))
 
 
-def load_environment(config: Config, stages: NetworkStages) -> EnvironmentCache | None:
+def load_environment(config: Config, stages: NetworkStages) -> Environments | None:
     if not config.environment.cache:
         return None
-    folder, manifest = Path(config.environment.cache), stages.embedder_model.manifest
-    return EnvironmentCache.load(folder, manifest, embedding=config.score.embedding)
+    manifests = [model.manifest for model in stages.embedders]
+    return Environments.load(Path(config.environment.cache), manifests, embedding=config.score.embedding)
 
 
 class NewestFace:

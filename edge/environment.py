@@ -23,7 +23,7 @@ import numpy.typing as npt
 from edge.errors import CacheError
 from edge.files import atomic_folder, sha256_file
 from edge.manifest import Manifest
-from edge.records import NAN, Vector
+from edge.records import NAN, Features, Vector
 
 Matrix = npt.NDArray[np.float32]
 
@@ -337,6 +337,33 @@ class EnvironmentCache:
             indices.append(faiss.read_index(str(folder / f"{scale}.faiss")))
         entries = np.load(folder / "entries.npy", allow_pickle=False)
         return cls(info, (transforms[0], transforms[1]), (indices[0], indices[1]), entries)
+
+
+class Environments:
+    """The caches of one environment, one per artefact: what made the features says which is asked."""
+
+    def __init__(self, caches: Iterable[EnvironmentCache]) -> None:
+        self.caches = {cache.info.embedder_id: cache for cache in caches}
+
+    @classmethod
+    def load(cls, folder: Path, manifests: Iterable[Manifest], *, embedding: str = "") -> Environments:
+        """Load the cache of every artefact that may run; see `EnvironmentCache.load`."""
+        return cls(EnvironmentCache.load(folder, manifest, embedding=embedding) for manifest in manifests)
+
+    def match(self, features: Features) -> Match:
+        """Find the best entries for features; `model_mismatch` if no cache belongs to the artefact that made them."""
+        cache = self.caches.get(features.model_id)
+        return undefined("model_mismatch") if cache is None else cache.lookup(features.local, features.global_)
+
+    @property
+    def identity(self) -> dict[str, dict[str, Any]]:
+        """The identity of each cache, by the name of its artefact."""
+        return {cache.info.embedder: cache.identity for cache in self.caches.values()}
+
+
+def undefined(reason: str) -> Match:
+    """Return the match that says why there is none."""
+    return Match(NAN, NAN, "", -1, -1, reason)
 
 
 def store(folder: Path, caches: Iterable[EnvironmentCache]) -> list[EnvironmentInfo]:

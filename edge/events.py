@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +95,7 @@ def gaze_from_plain(rows: list[list[Any]]) -> list[RawGaze]:
 
 def to_plain(record: Face | Fixation | Emotion | Score | Telemetry | None) -> dict[str, Any] | None:
     """Return a record of plain fields as a dict, or None."""
-    return None if record is None else asdict(record)
+    return None if record is None else msgspec.to_builtins(record)
 
 
 def face_from_plain(values: dict[str, Any]) -> Face:

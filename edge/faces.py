@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from edge.backends.base import Model, Tensors, new_batch
 from edge.errors import ModelError
-from edge.preprocess import fill_input
+from edge.preprocess import fill_input, resize_smooth
 from edge.records import Box, Face, FaceOrigin, Image
 
 Boxes = npt.NDArray[np.float64]  #: (n, 4): x, y, width, height
@@ -166,8 +165,7 @@ def _letterbox(image: Image, scale: float, size: tuple[int, int], *, centred: bo
     if (height, width) == image.shape[:2]:
         inside[:] = image
     else:
-        method = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-        cv2.resize(image, (width, height), dst=inside, interpolation=method)
+        resize_smooth(image, inside)
     return canvas, left, top
 
 

@@ -21,17 +21,25 @@ from dataclasses import dataclass, replace
 
 from edge.clock import NS_PER_S
 from edge.config import GovernorConfig
-from edge.ladder import Rung
+from edge.ladder import Ladder, Rung
+from edge.records import Frame, Telemetry
 
 ROOM = 0.8  #: share of the deadline that a better rung may be expected to take
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """How long the frames before took, recently (ms): from picture to score, and the embedding's part of it."""
+
+    path_ms: float
+    embed_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What the choice depends on. `None` is unknown.
 
-    `path_ms` is the recent time from picture to score, `embed_ms` the embedding's part of it; a recording's clock knows
-    neither.
+    `spent` is unknown to a recording's clock.
     """
 
     t_ns: int
@@ -39,8 +47,7 @@ class Conditions:
     battery_percent: float | None = None
     temperature_c: float | None = None
     power_mode: str | None = None
-    path_ms: float | None = None
-    embed_ms: float | None = None
+    spent: Spent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +124,14 @@ def _heat(now: Conditions, settings: GovernorConfig) -> int:
 
 def _lateness(before: Choice, now: Conditions, rungs: Sequence[Rung], deadline_ms: float) -> int:
     """Return +1 where a rung is to be given up for lateness, -1 where one can be given back, else 0."""
-    if now.path_ms is None or now.embed_ms is None:
+    if now.spent is None:
         return 0
-    if now.path_ms > deadline_ms:
+    if now.spent.path_ms > deadline_ms:
         return 1
     if not before.late.rungs:
         return 0
     better = rungs[before.late.rungs - 1].latency_ms / rungs[before.rung].latency_ms
-    expected_ms = now.path_ms + now.embed_ms * (better - 1.0)
+    expected_ms = now.spent.path_ms + now.spent.embed_ms * (better - 1.0)
     return -1 if expected_ms <= ROOM * deadline_ms else 0
 
 
@@ -138,3 +145,33 @@ def _move(pressure: Pressure, step: int, last: int, t_ns: int, dwell_ns: int) ->
 def _waited(since_ns: int | None, t_ns: int, dwell_ns: int) -> bool:
     """Whether the dwell time has passed; a clock that went back has waited long enough."""
     return since_ns is None or not since_ns <= t_ns < since_ns + dwell_ns
+
+
+class Governor:
+    """The policy with its memory: the choice before.
+
+    Parameters
+    ----------
+    ladder : Ladder
+    settings : GovernorConfig
+    deadline_ms : float
+        A score later than this is late.
+    """
+
+    def __init__(self, ladder: Ladder, settings: GovernorConfig, deadline_ms: float) -> None:
+        self.ladder, self._settings, self._deadline_ms = ladder, settings, deadline_ms
+        self.choice = Choice()
+
+    def choose(self, frame: Frame, telemetry: Telemetry | None, spent: Spent | None = None) -> Choice:
+        """Choose the rung for a frame, by the state of the machine and the time that frames took lately."""
+        known = telemetry or Telemetry(frame.t_ns)
+        now = Conditions(
+            t_ns=frame.t_ns,
+            short_side_px=min(frame.width, frame.height),
+            battery_percent=known.battery_percent,
+            temperature_c=known.temperature_c,
+            power_mode=known.power_mode,
+            spent=spent,
+        )
+        self.choice = choose(self.choice, now, self.ladder.rungs, self._settings, self._deadline_ms)
+        return self.choice

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from edge import fcc
+from edge.adaptive import Embedded
 from edge.clock import NS_PER_MS
 from edge.config import Config
-from edge.environment import EnvironmentCache, Match
+from edge.environment import Environments, Match, undefined
 from edge.features import window_px
 from edge.gaze.fixations import FixationDetector
+from edge.governor import Choice, Governor, Spent
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
 from edge.records import (
-    NAN,
     Emotion,
     Face,
     Features,
@@ -41,8 +42,8 @@ class Stages(Protocol):
     def faces(self, frame: Frame) -> list[Face]:
         """Find faces with the fast detector."""
 
-    def embed(self, frame: Frame, fixation: Fixation) -> Features | None:
-        """Embed the window around the fixation and the whole scene; None if the fixation is off the picture."""
+    def embed(self, frame: Frame, fixation: Fixation, rung: int) -> Embedded:
+        """Embed the window around the fixation and the whole scene with the ladder's rung."""
 
     def emotion(self, frame: Frame, face: Face | None, subject: Subject) -> Emotion | None:
         """Classify a face; None if no classifier is configured."""
@@ -57,10 +58,16 @@ class Step:
     ended: list[Fixation]
     fixation: Fixation | None
     faces: list[Face]
-    features: Features | None
+    embedded: Embedded
     emotion: Emotion | None
     telemetry: Telemetry | None
+    choice: Choice | None
     score: Score
+
+    @property
+    def features(self) -> Features | None:
+        """The embeddings that the score rests on."""
+        return self.embedded.features
 
     @property
     def gaze_px(self) -> tuple[float, float] | None:
@@ -80,8 +87,10 @@ class ScorePipeline:
         RawGaze -> GazeSample, from `edge.gaze.mapping.make_mapping`.
     stages : Stages
         What looks at pictures.
-    environment : EnvironmentCache or None
+    environment : Environments or None
         What is looked at is compared with it; without one every score is undefined (`no_environment`).
+    governor : Governor or None
+        Chooses the precision; without one it is always the first rung.
     gaze_hz : float
         Declared gaze rate, 0 if none.
     """
@@ -91,8 +100,9 @@ class ScorePipeline:
         config: Config,
         mapping: Callable[[RawGaze], GazeSample],
         stages: Stages,
-        environment: EnvironmentCache | None,
+        environment: Environments | None,
         *,
+        governor: Governor | None = None,
         gaze_hz: float = 0.0,
         timer: StageTimer | None = None,
     ) -> None:
@@ -102,6 +112,7 @@ class ScorePipeline:
         self._mapping = mapping
         self._stages = stages
         self._environment = environment
+        self._governor = governor
         self._window = fcc.FccWindow(config.score.window_s)
         self._last_valid_ns: int | None = None
 
@@ -114,6 +125,7 @@ class ScorePipeline:
         face_frame: Frame | None = None,
         telemetry: Telemetry | None = None,
         withhold: str = "",
+        spent: Spent | None = None,
     ) -> Step:
         """Score one scene frame.
 
@@ -131,21 +143,25 @@ class ScorePipeline:
             The state of the machine.
         withhold : str
             Why this picture must not be scored (`stale`); the gaze is followed all the same.
+        spent : Spent, optional
+            How long the frames before took; a recording's clock doesn't know.
         """
         timed = self.timer.stage
         with timed("gaze"):
             samples, ended = self.follow(raw_gaze)
             fixation, why_none = (None, withhold) if withhold else self._current(frame.t_ns, now_ns)
+        choice = self._governor.choose(frame, telemetry, spent) if self._governor else None
         with timed("faces"):
             faces = self._stages.faces(frame)
         with timed("features"):
-            features = self._stages.embed(frame, fixation) if fixation else None
+            rung = choice.rung if choice else 0
+            embedded = self._stages.embed(frame, fixation, rung) if fixation else Embedded(None, why_none)
         with timed("emotion"):
             emotion = None if withhold else self._emotion(frame, faces, face_frame, fixation)
         with timed("score"):
-            match = self._match(features, "" if fixation else why_none)
-            score = self._score(frame, fixation, features, match, emotion, now_ns)
-        return Step(list(raw_gaze), samples, ended, fixation, faces, features, emotion, telemetry, score)
+            match = self._match(embedded)
+            score = self._score(frame, fixation, embedded.features, match, emotion, now_ns)
+        return Step(list(raw_gaze), samples, ended, fixation, faces, embedded, emotion, telemetry, choice, score)
 
     def finish(self) -> list[Fixation]:
         """Return the fixations that only the end of the gaze stream ends."""
@@ -189,12 +205,12 @@ class ScorePipeline:
             return self._stages.emotion(frame, largest_face(faces), "wearer")
         return self._stages.emotion(frame, fixated_face(faces, fixation), "fixated")
 
-    def _match(self, features: Features | None, why_no_fixation: str) -> Match:
-        if features is None:
-            return _undefined(why_no_fixation or "fixation_off_picture")
+    def _match(self, embedded: Embedded) -> Match:
+        if embedded.features is None:
+            return undefined(embedded.reason)
         if self._environment is None:
-            return _undefined("no_environment")
-        return self._environment.lookup(features.local, features.global_)
+            return undefined("no_environment")
+        return self._environment.match(embedded.features)
 
     def _score(
         self,
@@ -260,10 +276,6 @@ class RedactPipeline:
         last = self._redactor.last_waiting
         recall = self._recall(last) if self._recall is not None and last is not None else None
         return self._redactor.flush(recall)
-
-
-def _undefined(reason: str) -> Match:
-    return Match(NAN, NAN, "", -1, -1, reason)
 
 
 def largest_face(faces: Sequence[Face]) -> Face | None:

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from edge import events
+from edge.adaptive import Embedded
 from edge.config import Config, from_dict
-from edge.environment import EnvironmentCache
+from edge.environment import EnvironmentCache, Environments
 from edge.errors import DataError
 from edge.files import plain
 from edge.gaze.base import GazeInfo
 from edge.gaze.geometry import geometry_from
 from edge.gaze.mapping import make_mapping
 from edge.pipeline import ScorePipeline, Step
-from edge.records import Emotion, Event, Face, Features, Fixation, Frame, Score, Subject
+from edge.records import Emotion, Event, Face, Fixation, Frame, Score, Subject
 
 
 @dataclass
@@ -53,8 +54,9 @@ class RecordedStages:
     def faces(self, frame: Frame) -> list[Face]:
         return [events.face_from_plain(face) for face in self._payload["faces"]]
 
-    def embed(self, frame: Frame, fixation: Fixation) -> Features | None:
-        return events.features_from_plain(frame.frame_id, frame.t_ns, self._payload["features"])
+    def embed(self, frame: Frame, fixation: Fixation, rung: int) -> Embedded:
+        features = events.features_from_plain(frame.frame_id, frame.t_ns, self._payload["features"])
+        return Embedded(features, self._payload["embedding"]["reason"])
 
     def emotion(self, frame: Frame, face: Face | None, subject: Subject) -> Emotion | None:
         return events.emotion_from_plain(self._payload["emotion"])
@@ -111,7 +113,7 @@ def _pipeline(header: dict[str, Any], stages: RecordedStages, cache: Path | None
     logged, environment = header["environment"], None
     if logged:
         folder = cache or Path(config.environment.cache)
-        environment = EnvironmentCache.open(folder / logged["embedder"])
+        environment = Environments(EnvironmentCache.open(folder / name) for name in logged)
         if environment.identity != logged:
             raise DataError(str(folder), "is not the cache that the log was scored with", fix="name it with --cache")
     return ScorePipeline(config, mapping, stages, environment, gaze_hz=info.hz_declared)

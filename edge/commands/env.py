@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from edge.config import Config, ModelsConfig
 
 _SOURCE = "A picture, a folder of pictures, or a clip. Not what is to be scored: a match with itself makes FCC 1."
 
@@ -35,7 +38,10 @@ def build(
     override: Annotated[list[str], typer.Option("--set", help="section.key=value; wins over the file.")] = [],
     json: Annotated[bool, typer.Option("--json", help="Print what was built as JSON.")] = False,
 ) -> None:
-    """Embed tiles of reference views at several scales and store them with their mean, index and separation."""
+    """Embed tiles of reference views at several scales and store them with their mean, index and separation.
+
+    With a ladder (governor.ladder) one cache is written for every artefact on it.
+    """
     from edge import environment, environment_build
     from edge.backends.base import open_model
     from edge.commands.base import progress
@@ -47,11 +53,14 @@ def build(
     named = environment_build.read_regions(regions) if regions else None
 
     def caches() -> Iterator[environment.EnvironmentCache]:
-        model = open_model(settings.models.embedder, settings.models)
-        views = environment_build.read_views(source, start_s=start, end_s=end, every_s=every)
-        others = environment_build.read_views(other) if other else environment_build.canary_view(model.manifest)
-        embedder = Embedder(model, settings.score)
-        yield environment_build.build(embedder, progress(views, "views"), settings.score, regions=named, others=others)
+        for models in embedders(settings):
+            model = open_model(models.embedder, models)
+            views = environment_build.read_views(source, start_s=start, end_s=end, every_s=every)
+            others = environment_build.read_views(other) if other else environment_build.canary_view(model.manifest)
+            shown = progress(views, models.embedder)
+            embedder = Embedder(model, settings.score)
+            yield environment_build.build(embedder, shown, settings.score, regions=named, others=others)
+            model.close()
 
     infos = environment.store(output, caches())
     options = {"source": source, "output": str(output), "start": start, "end": end, "every": every, "other": other}
@@ -79,6 +88,18 @@ def inspect(
     first = chosen or caches[:1]
     rest = [info for info in caches if info is not first[0]]
     _print([*first, *rest], {"folder": str(folder), "model": model}, json)
+
+
+def embedders(settings: Config) -> list[ModelsConfig]:
+    """Return how to open each artefact that needs a cache: the ladder's, each once, or the configured one."""
+    from edge.ladder import read_ladder
+
+    if not settings.governor.ladder:
+        return [settings.models]
+    opened: dict[str, ModelsConfig] = {}
+    for rung in read_ladder(Path(settings.governor.ladder)).rungs:
+        opened.setdefault(rung.artefact, rung.models(settings.models))
+    return list(opened.values())
 
 
 def describe(info: Any) -> dict[str, Any]:

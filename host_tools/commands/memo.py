@@ -10,6 +10,8 @@ from typer.core import TyperGroup
 
 ConfigFile = Annotated[Path, typer.Argument(help="TOML; `memo synthetic` writes an example.")]
 OutFolder = Annotated[Path, typer.Option("--out", "-o", help="Folder for results.json, tables/ and report.html.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes for the zoo's classifiers.")]
+EngineName = Annotated[str, typer.Option(help="Where they run: local or ray.")]
 
 
 class _RunByDefault(TyperGroup):
@@ -33,9 +35,14 @@ def add(app: typer.Typer) -> None:
     app.add_typer(group, name="memo")
 
 
-def run(config: ConfigFile, out: OutFolder) -> None:
-    """Judge generators and multimodal models, and write tables and report."""
-    _judge(config, out, ("generation", "understanding"), page=True)
+def run(
+    config: ConfigFile,
+    out: OutFolder,
+    jobs: Jobs = 1,
+    engine: EngineName = "local",
+) -> None:
+    """Judge generators, ask and judge multimodal models, and write tables and report."""
+    _judge(config, out, ("generation", "understanding"), page=True, where=(engine, jobs))
 
 
 def generation(config: ConfigFile, out: OutFolder) -> None:
@@ -43,14 +50,19 @@ def generation(config: ConfigFile, out: OutFolder) -> None:
     _judge(config, out, ("generation",), page=False)
 
 
-def understanding(config: ConfigFile, out: OutFolder) -> None:
-    """Judge the multimodal models only."""
-    _judge(config, out, ("understanding",), page=False)
+def understanding(
+    config: ConfigFile,
+    out: OutFolder,
+    jobs: Jobs = 1,
+    engine: EngineName = "local",
+) -> None:
+    """Ask and judge the multimodal models only; what is answered already is not asked again."""
+    _judge(config, out, ("understanding",), page=False, where=(engine, jobs))
 
 
 def report(config: ConfigFile, out: OutFolder) -> None:
     """Write the report from the archive and the answers that are there; nobody is asked anything."""
-    _judge(config, out, ("generation", "understanding"), page=True)
+    _judge(config, out, ("generation", "understanding"), page=True, may_ask=False)
 
 
 def synthetic(
@@ -68,12 +80,21 @@ def synthetic(
     print(f"{models * prompts * 6 - missing} pictures, {raters} raters; next: memo {out / 'memo.toml'} -o DIR")
 
 
-def _judge(config: Path, out: Path, steps: tuple[str, ...], *, page: bool) -> None:
+def _judge(
+    config: Path,
+    out: Path,
+    steps: tuple[str, ...],
+    *,
+    page: bool,
+    may_ask: bool = True,
+    where: tuple[str, int] = ("local", 1),
+) -> None:
+    from host_tools.engine import Engine
     from host_tools.memo.run import run_benchmark, write_results
     from host_tools.memo.settings import MemoSettings, read_settings
 
     settings = read_settings(config, MemoSettings)
-    result = run_benchmark(settings, config, steps=steps)
+    result = run_benchmark(settings, config, steps=steps, may_ask=may_ask, engine=Engine(*where))
     write_results(result, out)
     if page:
         from host_tools.memo.report import add_sections

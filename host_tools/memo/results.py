@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from host_tools.memo.ask.profiles import Generator
 from host_tools.memo.classes import CLASSES
 from host_tools.memo.generation import Generation
 from host_tools.memo.shares import Estimate, Shares
@@ -19,12 +20,12 @@ def interval(ci95: Sequence[float]) -> str:
     return f"{ci95[0]:.3f} to {ci95[1]:.3f}" if np.isfinite(ci95[0]) else "–"
 
 
-def generators_table(generation: Generation, profiles: dict[str, dict[str, Any]]) -> ReportTable:
+def generators_table(generation: Generation, profiles: dict[str, Generator]) -> ReportTable:
     """Table 1: who was asked, for how much, and what became of it."""
     rows = []
     for counts in generation.counts:
-        known = profiles.get(counts["model"], {})
-        facts = [known.get(key, "") for key in ("name", "version", "access", "resolution")]
+        known = profiles.get(counts["model"], Generator())
+        facts = [known.name, known.version, known.access, known.resolution]
         numbers = [counts[k] for k in ("asked", "refused", "rejected", "unexplained", "kept", "judged")]
         rows.append([counts["model"], *facts, *numbers])
     total = [sum(row[i] for row in rows) for i in range(5, 11)]
@@ -129,7 +130,7 @@ def understanding_table(understanding: Understanding, human: dict[str, Any] | No
         micro, macro = understanding.shares.micro(i), understanding.shares.macro(i)
         per_class = [e.value for e in understanding.shares.per_class(i)]
         unparsed = int(understanding.shares.counts[i, :, OUTCOMES.index("unparsed")].sum())
-        head = [model.name, access(model), *per_class, micro.value, interval(micro.ci95), macro.value]
+        head = [model.name, model.access, *per_class, micro.value, interval(micro.ci95), macro.value]
         rows.append([*head, degree.srcc, degree.krcc, degree.plcc, degree.rmse, degree.n, unparsed])
     n_models = len(rows)
     if human:
@@ -188,6 +189,12 @@ def answers_table(models: Sequence[Answers]) -> ReportTable:
     return ReportTable("answers", "How the answers could be read.", columns, rows)
 
 
+def ledger_table(ledger: Sequence[dict[str, Any]]) -> ReportTable:
+    """What each model was asked, over all runs, and what it cost."""
+    caption = "Questions over all runs: tokens and cost are empty where the server or the profile doesn't tell them."
+    return ReportTable("ledger", caption, list(ledger[0]), [list(row.values()) for row in ledger])
+
+
 def humans_table(rows: Sequence[dict[str, Any]]) -> ReportTable:
     """Each rater against the others."""
     keys = [k for k in ("rater", "n", "accuracy", "kappa", "n_degree", "srcc", "krcc", "plcc", "rmse") if k in rows[0]]
@@ -195,14 +202,7 @@ def humans_table(rows: Sequence[dict[str, Any]]) -> ReportTable:
     return ReportTable("humans", caption, keys, [[row[k] for k in keys] for row in rows])
 
 
-def access(model: Answers) -> str:
-    """Say what kind of model it is."""
-    return model.kind if model.kind != "answers" else ("open" if model.open else "closed")
-
-
-def generation_tables(
-    generation: Generation, profiles: dict[str, dict[str, Any]], correction: str
-) -> list[ReportTable]:
+def generation_tables(generation: Generation, profiles: dict[str, Generator], correction: str) -> list[ReportTable]:
     """All tables of the generation benchmark."""
     seen = "What raters saw by what was asked for."
     pairs = "Generators in pairs: difference of overall G_acc."

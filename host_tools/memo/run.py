@@ -14,18 +14,21 @@ from typing import Any
 import msgspec
 
 from edge import __version__
-from edge.errors import ConfigError
 from edge.files import plain, sha256_file, write_atomic
+from host_tools.engine import Engine
 from host_tools.memo import results
 from host_tools.memo.anchors import anchors_table
 from host_tools.memo.archive import Archive, read_archive
+from host_tools.memo.ask.collect import collect_answers, profiles_of
+from host_tools.memo.ask.profiles import Generator
+from host_tools.memo.ask.store import read_ledger
 from host_tools.memo.classes import CLASSES
 from host_tools.memo.generation import Generation, judge_generation
 from host_tools.memo.humans import human_row, rater_rows
 from host_tools.memo.mos import Options
 from host_tools.memo.ratings import Ratings
-from host_tools.memo.settings import AnswersSettings, MemoSettings
-from host_tools.memo.understanding import Answers, Understanding, agreement_as_rater, judge_understanding, read_answers
+from host_tools.memo.settings import MemoSettings
+from host_tools.memo.understanding import Understanding, agreement_as_rater, judge_understanding
 from host_tools.report.tables import ReportTable
 from host_tools.tables import write_csv
 
@@ -43,7 +46,8 @@ class Run:
     raters: list[dict[str, Any]] = field(default_factory=list)
     model_raters: list[dict[str, Any]] = field(default_factory=list)
     provenance: dict[str, str] = field(default_factory=dict)
-    profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    generators: dict[str, Generator] = field(default_factory=dict)
+    ledger: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def human(self) -> dict[str, Any] | None:
@@ -59,7 +63,7 @@ class Run:
         correction = self.settings.statistics.correction
         tables: dict[str, list[ReportTable]] = {"generation": [], "understanding": []}
         if self.generation:
-            tables["generation"] = results.generation_tables(self.generation, self.profiles, correction)
+            tables["generation"] = results.generation_tables(self.generation, self.generators, correction)
         if self.understanding:
             tables["understanding"] = results.understanding_tables(
                 self.understanding, self.human, self.raters, correction
@@ -96,32 +100,38 @@ def run_benchmark(
     config: Path,
     *,
     steps: Sequence[str] = STEPS,
-    answers: Sequence[Answers] = (),
-    profiles: dict[str, dict[str, Any]] | None = None,
+    may_ask: bool = True,
+    engine: Engine = Engine(),  # noqa: B008 (frozen)
 ) -> Run:
-    """Read the archive and judge whatever it and `answers` allow.
+    """Read the archive, ask the models, and judge.
 
     Parameters
     ----------
     config : Path
         The configuration file; relative paths in it start at its folder.
-    answers : sequence of Answers
-        Of models that were asked; those that are given as files are read here.
+    may_ask : bool
+        False: judge the answers that are there, ask nobody.
+    engine : Engine
+        Where the zoo's classifiers run.
     """
+    profiles = profiles_of(settings.understanding, config.parent)
     archive = read_archive(settings.archive, config.parent, settings.scores)
     generation = None
     if "generation" in steps:
         generation = judge_generation(archive, settings.statistics, rejected=settings.generation.rejected)
-    models = [*answers, *_answer_files(settings.understanding.models, config.parent, archive.truth.images)]
     understanding = None
     raters: list[dict[str, Any]] = []
     added: list[dict[str, Any]] = []
+    ledger: list[dict[str, Any]] = []
     if "understanding" in steps:
+        asked = settings.understanding
+        models = collect_answers(asked, archive, config.parent, may_ask=may_ask, engine=engine)
+        ledger = read_ledger(config.parent / asked.store)
         if models:
             understanding = judge_understanding(models, archive.truth, settings.statistics)
         raters, added = _rater_rows(archive.truth.ratings, settings)
     provenance = _provenance(config, settings)
-    return Run(settings, archive, generation, understanding, raters, added, provenance, profiles or {})
+    return Run(settings, archive, generation, understanding, raters, added, provenance, profiles.generators, ledger)
 
 
 def write_results(run: Run, folder: Path) -> None:
@@ -145,15 +155,6 @@ def write_results(run: Run, folder: Path) -> None:
         for image, c, t, d, q in zip(truth.images, truth.category, truth.tie, truth.degree, truth.quality, strict=True)
     ]
     write_csv(folder / "tables" / "pictures.csv", rows, ["image", "category", "tie", "mos_degree", "mos_quality"])
-
-
-def _answer_files(models: Sequence[AnswersSettings], base: Path, images: list[str]) -> list[Answers]:
-    for model in models:
-        if not (model.answers or model.profile or model.artefact or model.checkpoint):
-            raise ConfigError(
-                f"model {model.name}", "says not where its answers come from", expected="answers = FILE.csv"
-            )
-    return [read_answers(base / m.answers, m.name, images, is_open=m.open) for m in models if m.answers]
 
 
 def _rater_rows(ratings: Ratings | None, settings: MemoSettings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -82,7 +82,7 @@ def draw_face(emotion: int, size: int, *, tint: int = 0) -> npt.NDArray[np.uint8
     """Draw a crude face, uint8 (size, size, 3), with the mouth and brows of a class of `CLASSES`."""
     import cv2
 
-    image = np.full((size, size, 3), (40 + tint % 150, 90, 60), np.uint8)
+    image = np.full((size, size, 3), [20 + tint * step % 200 for step in (53, 97, 29)], np.uint8)
     scale = size / 48
     at = lambda x, y: (round(x * scale), round(y * scale))  # noqa: E731
     cv2.circle(image, at(24, 24), round(18 * scale), (150, 190, 230), -1)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.errors import DataError
-from host_tools.memo.classes import CLASSES, LABEL_OF
+from host_tools.memo.classes import CLASSES
 from host_tools.memo.degree import DegreeScores, degree_scores
 from host_tools.memo.parser import parse_category, parse_degree
 from host_tools.memo.remarks import Remarks
@@ -38,8 +38,7 @@ class Answers:
     degree_statuses: dict[str, int] = field(default_factory=dict)
     named: dict[str, int] = field(default_factory=dict)
     remarks: Remarks = field(default_factory=Remarks)
-    open: bool = True
-    kind: str = "answers"
+    access: str = "open"
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Understanding:
     quintiles: list[list[dict[str, float]]]
 
 
-def read_answers(path: Path, name: str, images: Sequence[str], *, is_open: bool = True) -> Answers:
+def read_answers(path: Path, name: str, images: Sequence[str], *, access: str = "open") -> Answers:
     """Read a table of answers: image, category, and degree if it was asked; both as the model gave them."""
     table = read_table(path)
     degrees = table.text("degree") if "degree" in table else [""] * len(table)
@@ -68,18 +67,13 @@ def read_answers(path: Path, name: str, images: Sequence[str], *, is_open: bool 
     remarks.add(
         "answers about pictures that aren't in the archive, left out", len(unknown), next(iter(sorted(unknown)), "")
     )
-    answers = parse_answers(name, texts, images, is_open=is_open)
+    answers = parse_answers(name, texts, images, access=access)
     answers.remarks.extend(remarks)
     return answers
 
 
 def parse_answers(
-    name: str,
-    texts: Mapping[str, tuple[str, str]],
-    images: Sequence[str],
-    *,
-    is_open: bool = True,
-    kind: str = "answers",
+    name: str, texts: Mapping[str, tuple[str, str]], images: Sequence[str], *, access: str = "open"
 ) -> Answers:
     """Parse answers, picture -> (category text, degree text); pictures without one are counted as not asked.
 
@@ -89,7 +83,7 @@ def parse_answers(
         If there is no answer about any of the pictures.
     """
     outcome, degree = np.full(len(images), -1, np.int64), np.full(len(images), np.nan)
-    answers = Answers(name, outcome, degree, open=is_open, kind=kind)
+    answers = Answers(name, outcome, degree, access=access)
     for i, image in enumerate(images):
         if image not in texts:
             continue
@@ -152,11 +146,6 @@ def agreement_as_rater(answers: Answers, truth: Truth) -> dict[str, Any]:
     both = (answers.outcome >= 0) & (truth.category >= 0)
     said = [OUTCOMES[k] for k in answers.outcome[both]]
     return {"model": answers.name, "kappa": cohen_kappa(said, [CLASSES[k] for k in truth.category[both]])}
-
-
-def label_names() -> list[str]:
-    """Return the six labels as words, in the order of `CLASSES`; questions and classifiers use them."""
-    return [LABEL_OF[code] for code in CLASSES]
 
 
 def _count(counts: dict[str, int], key: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from edge.errors import EmoGazeError
 from edge.features import Embedder
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
+from edge.ladder import Ladder, Rung, write_ladder
 from host_tools.rerun import rerun
 
 SEED, HZ = 3, 200.0
@@ -152,3 +154,56 @@ def test_gaze_that_does_not_overlap_the_clip(inputs: Path, tmp_path: Path) -> No
 
 def test_sinks_are_off_by_default() -> None:
     assert not any(getattr(SinksConfig(), name) for name in ("events", "video", "summary"))
+
+
+def test_the_precision_follows_the_battery_and_its_cache_follows(inputs: Path, artefacts: Path, tmp_path: Path) -> None:
+    models, ladder, telemetry = tmp_path / "models", tmp_path / "ladder.json", tmp_path / "telemetry.ndjson"
+    twin = twin_artefact(artefacts, models)
+    rungs = (Rung(artefact="mobilenet_v2-fp32", latency_ms=9, drift=0), Rung(artefact=twin, latency_ms=3, drift=0.01))
+    write_ladder(ladder, Ladder(machine="test", rungs=rungs))
+    telemetry.write_text('{"t_s": 0, "battery_percent": 80}\n{"t_s": 2.7, "battery_percent": 20}\n')
+    environment = twin_cache(inputs / "environment", tmp_path / "environment", twin)
+    more = {
+        "models.dir": models,
+        "governor.ladder": ladder,
+        "telemetry.source": telemetry,
+        "environment.cache": environment,
+    }
+    overrides = [f"{key}='{path}'" for key, path in more.items()]
+    run(settings(inputs, tmp_path, *overrides, "governor.min_side_px=360"))
+    log = list(events.read_log(tmp_path / "events.ndjson"))
+    switches = [event for event in log if event.kind == "precision"]
+    assert [event.payload for event in switches] == [{"rung": 1, "reasons": ["battery"]}]
+    scores = [event for event in log if event.kind == "score"]
+    for event in scores:
+        expected = twin if event.t_ns >= switches[0].t_ns else "mobilenet_v2-fp32"
+        score = event.payload["score"]
+        assert score["reason"] or score["model_id"].startswith(f"{expected}@")
+        assert score["reason"] != "model_mismatch"
+    ids = [event.payload["frame_id"] for event in scores]
+    assert ids == list(range(ids[0], ids[0] + len(ids))), "a switch costs no frame"
+    assert rerun(iter(log), "log")[0].identical
+
+
+def twin_artefact(artefacts: Path, folder: Path) -> str:
+    """Fill `folder` with the artefacts and a second one of the embedder, under another name."""
+    name = "mobilenet_v2-twin"
+    folder.mkdir()
+    for artefact in artefacts.iterdir():
+        (folder / artefact.name).symlink_to(artefact)
+    (folder / name).mkdir()
+    for file in (artefacts / "mobilenet_v2-fp32").iterdir():
+        (folder / name / file.name).symlink_to(file)
+    description = json.loads((folder / name / "model.json").read_text())
+    (folder / name / "model.json").unlink()
+    (folder / name / "model.json").write_text(json.dumps({**description, "name": name}))
+    return name
+
+
+def twin_cache(environment: Path, folder: Path, twin: str) -> Path:
+    """Copy an environment and give it a second cache, of the twin: it has the same weights, and so the same vectors."""
+    shutil.copytree(environment, folder)
+    part = shutil.copytree(folder / "mobilenet_v2-fp32", folder / twin)
+    text = (part / "env.json").read_text()
+    (part / "env.json").write_text(text.replace('"mobilenet_v2-fp32', f'"{twin}'))
+    return folder

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from edge.config import GovernorConfig
-from edge.governor import Choice, Conditions, choose
+from edge.governor import Choice, Conditions, Spent, choose
 from edge.ladder import Rung
 
 S = 1_000_000_000
@@ -33,6 +33,8 @@ def tell(
 
 
 def at(second: float, **known: object) -> Conditions:
+    if "path_ms" in known:
+        known["spent"] = Spent(known.pop("path_ms"), known.pop("embed_ms"))  # type: ignore[arg-type]
     return Conditions(t_ns=round(second * S), short_side_px=int(known.pop("side", 720)), **known)  # type: ignore[arg-type]
 
 
@@ -88,7 +90,7 @@ def test_lateness_gives_up_and_gives_back_only_where_there_is_room() -> None:
 
 
 def test_a_recording_has_no_deadline() -> None:
-    assert tell([at(0, path_ms=None, embed_ms=None)]) == [(0, 0, ())]
+    assert tell([at(0, spent=None)]) == [(0, 0, ())]
 
 
 def test_a_ladder_of_one_rung_stays() -> None:

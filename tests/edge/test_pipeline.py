@@ -7,9 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from edge.config import Config, load
+from edge.adaptive import Embedded
+from edge.config import Config, GovernorConfig, load
+from edge.environment import Environments
+from edge.governor import Governor, Spent
+from edge.ladder import Ladder, Rung
 from edge.pipeline import ScorePipeline, Step, fixated_face, largest_face
-from edge.records import NAN, Emotion, Face, Features, Fixation, Frame, GazeSample, RawGaze, Subject
+from edge.records import NAN, Emotion, Face, Features, Fixation, Frame, GazeSample, RawGaze, Subject, Telemetry
 
 MS = 1_000_000
 
@@ -25,10 +29,10 @@ class Scripted:
         self.calls.append("faces")
         return self._faces
 
-    def embed(self, frame: Frame, fixation: Fixation) -> Features | None:
-        self.calls.append("embed")
+    def embed(self, frame: Frame, fixation: Fixation, rung: int) -> Embedded:
+        self.calls.append("embed" if not rung else f"embed:{rung}")
         one = np.ones(4, np.float32)
-        return Features(frame.frame_id, frame.t_ns, one, one, "model", "fp32")
+        return Embedded(Features(frame.frame_id, frame.t_ns, one, one, "model", "fp32"))
 
     def emotion(self, frame: Frame, face: Face | None, subject: Subject) -> Emotion | None:
         self.calls.append(f"emotion:{subject}:{face.score if face else None}")
@@ -66,6 +70,33 @@ def test_without_environment_the_score_is_undefined_and_says_so() -> None:
     score = scored(Scripted([])).score
     assert math.isnan(score.fcc_now) and math.isnan(score.fcc)
     assert score.reason == "no_environment"
+
+
+def test_features_of_an_artefact_without_a_cache_are_undefined() -> None:
+    pipeline = ScorePipeline(load(), mapping, Scripted([]), Environments([]), gaze_hz=200)
+    assert pipeline.score(frame(300), steady(0, 350), now_ns=300 * MS).score.reason == "model_mismatch"
+
+
+def test_the_governor_chooses_before_anything_is_embedded() -> None:
+    rungs = (Rung(artefact="a", latency_ms=9, drift=0), Rung(artefact="b", latency_ms=3, drift=0.01))
+    governor = Governor(Ladder(machine="test", rungs=rungs), GovernorConfig(min_side_px=360, dwell_s=0), 100.0)
+    stages = Scripted([])
+    pipeline = ScorePipeline(load(), mapping, stages, None, governor=governor, gaze_hz=200)
+    known = {300: Telemetry(300 * MS, battery_percent=80), 400: Telemetry(400 * MS, battery_percent=20), 500: None}
+    steps = [
+        pipeline.score(frame(t), steady(t - 300 if t == 300 else t - 50, t + 50), now_ns=t * MS, telemetry=state)
+        for t, state in known.items()
+    ]
+    assert [call for call in stages.calls if call.startswith("embed")] == ["embed", "embed:1", "embed:1"]
+    assert [step.choice.reasons for step in steps if step.choice] == [(), ("battery",), ("battery",)]
+
+
+def test_late_frames_are_told_to_the_governor() -> None:
+    rungs = (Rung(artefact="a", latency_ms=9, drift=0), Rung(artefact="b", latency_ms=3, drift=0.01))
+    governor = Governor(Ladder(machine="test", rungs=rungs), GovernorConfig(), 100.0)
+    pipeline = ScorePipeline(load(), mapping, Scripted([]), None, governor=governor, gaze_hz=200)
+    step = pipeline.score(frame(300), steady(0, 350), now_ns=300 * MS, spent=Spent(path_ms=101, embed_ms=50))
+    assert step.choice is not None and (step.choice.rung, step.choice.reasons) == (1, ("deadline",))
 
 
 def test_the_fixated_person_never_selects_weights() -> None:
