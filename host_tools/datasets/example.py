@@ -24,7 +24,7 @@ from host_tools.tables import write_csv
 HZ = 120.0
 LABELS = tuple(sorted(CUES))
 _SCREEN = "screen = {width_mm = 320, height_mm = 240, width_px = 640, height_px = 480, distance_mm = 600}"
-_N_PARTICIPANTS, _VIEWERS = 12, 4
+_N_PARTICIPANTS = 12
 _NOISE_PX = 1.5
 
 
@@ -37,10 +37,10 @@ class _Seen:
     looks: npt.NDArray[np.float64]
 
 
-def generate(folder: Path, *, pictures_per_emotion: int = 6, seed: int = 0) -> int:
+def generate(folder: Path, *, pictures_per_emotion: int = 6, viewers: int = 4, seed: int = 0) -> int:
     """Write the data set and `evaluate.toml`, the evaluation of it; return the number of samples.
 
-    A third of the pictures is the `train` split. Each is seen by four of twelve participants.
+    A third of the pictures is the `train` split. Each is seen by `viewers` of twelve participants.
     """
     rng = np.random.default_rng(seed)
     seen: list[_Seen] = []
@@ -52,7 +52,7 @@ def generate(folder: Path, *, pictures_per_emotion: int = 6, seed: int = 0) -> i
             media = f"media/{number:03d}.jpg"
             _write_picture(folder / media, picture, [cv2.IMWRITE_JPEG_QUALITY, 90])
             split = "train" if k < pictures_per_emotion // 3 else "test"
-            for viewer in rng.permutation(_N_PARTICIPANTS)[:_VIEWERS]:
+            for viewer in rng.permutation(_N_PARTICIPANTS)[:viewers]:
                 name = f"{number:03d}-{viewer:02d}"
                 sample = layout.Sample(
                     sample_id=name,
@@ -143,8 +143,11 @@ def _write_systems(folder: Path, seen: Sequence[_Seen], rng: np.random.Generator
         write_csv(folder / f"{name}.csv", rows, ("sample_id", "pred", *(f"p_{label}" for label in LABELS)))
     fixations = []
     for s in seen:
+        # In a share of the samples it misses more of the looks, so that FCC has something to tell apart.
+        misses = rng.choice([0.0, 0.2, 0.6])
         for x, y, duration in s.looks:
-            dx, dy = rng.normal(0, 22, size=2)
+            away = rng.random() < misses
+            dx, dy = rng.normal(0, 160 if away else 22, size=2)
             place = {"x_px": _inside(x + dx, WIDTH), "y_px": _inside(y + dy, HEIGHT)}
             fixations.append({"sample_id": s.sample.sample_id, **place, "duration_ms": duration})
         name = f"{s.sample.sample_id}.png"

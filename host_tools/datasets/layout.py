@@ -20,7 +20,7 @@ Whatever an importer can't find is left out and named in `lacks`: a metric that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,7 +62,10 @@ class DatasetInfo(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fiel
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One labelled item. `media` is the scene picture, `face` the picture of the person, `gaze` its gaze file."""
+    """One labelled item. `media` is the scene picture, `face` the person's, `gaze` its gaze file.
+
+    `t_s` is when it was seen, in seconds of its participant's session, for scores over time.
+    """
 
     sample_id: str
     participant: str
@@ -73,6 +76,7 @@ class Sample:
     media: str = ""
     face: str = ""
     gaze: str = ""
+    t_s: str = ""
 
 
 COLUMNS = tuple(field.name for field in fields(Sample))
@@ -81,12 +85,13 @@ _NEEDED = ("sample_id", "participant", "label")
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set that was read and checked. Labels are canonical."""
+    """A data set that was read and checked. Labels are canonical; `known` are the ids of all samples on disk."""
 
     folder: Path
     info: DatasetInfo
     label_set: lb.LabelSet
     samples: tuple[Sample, ...]
+    known: frozenset[str]
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -114,13 +119,13 @@ class Dataset:
         if not chosen:
             got = ", ".join(sorted({s.split or "(none)" for s in self.samples}))
             raise DataError(str(self.folder), f"has no sample of split {split!r}", got=got)
-        return Dataset(self.folder, self.info, self.label_set, chosen)
+        return replace(self, samples=chosen)
 
     @cached_property
     def given_fixations(self) -> dict[str, dict[str, npt.NDArray[np.float64]]] | None:
         """Sample id -> columns of the recorded fixations, or None if they are to be found in gaze."""
         path = table_path(self.folder, "fixations")
-        return read_fixation_table(path, self.row) if path else None
+        return read_fixation_table(path, self.known) if path else None
 
 
 def load(folder: Path, *, labels: str = "") -> Dataset:
@@ -158,7 +163,7 @@ def load(folder: Path, *, labels: str = "") -> Dataset:
     columns[COLUMNS.index("label")] = true
     samples = tuple(Sample(*row) for row in zip(*columns, strict=True))
     _check_files(folder, table, samples)
-    return Dataset(folder, info, chosen, samples)
+    return Dataset(folder, info, chosen, samples, frozenset(table.text("sample_id")))
 
 
 def read_info(path: Path) -> DatasetInfo:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from host_tools.metrics import classification as cl
 from host_tools.metrics.statistics import bootstrap_p, bootstrap_sums, cluster_codes, cohens_dz, percentile_interval
@@ -34,6 +35,53 @@ class Difference:
     p: float
     relative_percent: float
     dz: float
+
+
+def mean_with_interval(
+    values: npt.ArrayLike, participants: Sequence[str] | None, *, n_resamples: int = 1000, seed: int = 0
+) -> Estimate:
+    """Return the mean of per-sample `values` (n,), `nan` left out, with its interval resampled by participant."""
+    given = np.asarray(values, dtype=np.float64)
+    has = np.isfinite(given)
+    if not has.any():
+        return Estimate(NAN, (NAN, NAN))
+    terms = np.stack([np.where(has, given, 0.0), has], axis=1)
+    sums = bootstrap_sums(terms, participants, n_resamples=n_resamples, seed=seed)
+    means = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), NAN), where=sums[:, 1] > 0)
+    return Estimate(float(given[has].mean()), percentile_interval(means))
+
+
+def mean_difference(
+    metric: str,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    participants: Sequence[str] | None,
+    *,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> Difference:
+    """Compare the means of two systems' per-sample values (n,), on the samples where both are defined."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    both = np.flatnonzero(np.isfinite(a) & np.isfinite(b))
+    if not len(both):
+        return Difference(metric, NAN, NAN, NAN, (NAN, NAN), NAN, NAN, NAN)
+    people = None if participants is None else [participants[int(i)] for i in both]
+    terms = np.stack([b[both] - a[both], np.ones(len(both))], axis=1)
+    sums = bootstrap_sums(terms, people, n_resamples=n_resamples, seed=seed)
+    shifts = sums[:, 0] / sums[:, 1]
+    one, other = float(a[both].mean()), float(b[both].mean())
+    codes = cluster_codes(people, len(both))
+    per_person = np.bincount(codes, weights=terms[:, 0]) / np.bincount(codes)
+    return Difference(
+        metric=metric,
+        first=one,
+        second=other,
+        value=other - one,
+        ci95=percentile_interval(shifts),
+        p=bootstrap_p(shifts),
+        relative_percent=100 * (other - one) / one if one else NAN,
+        dz=cohens_dz(per_person) if people is not None and codes.max() > 0 else NAN,
+    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,218 @@
+"""Embeddings of what is looked at: windows around fixations, whole scenes, scenes pooled by where they are looked at.
+
+Every vector is raw, as the runtime's own `Embedder` gives it; centring and projection come later, once the environment
+is known. A result depends on the picture's content, the fixations, the window and the artefact, and is kept under them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from edge.backends.base import Model, open_model
+from edge.config import ModelsConfig, ScoreConfig
+from edge.errors import ModelError
+from edge.features import Embedder, crop_window, window_px
+from edge.manifest import Manifest, load_manifest, models_dir
+from edge.preprocess import fill_input
+from edge.records import Image
+from host_tools.datasets import panorama
+from host_tools.datasets.maps import read_picture
+from host_tools.engine import Engine, Work, run
+from host_tools.evaluate.looks import batches
+
+Array = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float32]
+Points = npt.NDArray[np.float64]  # (n, 2): x and y in pixels
+HUMAN = "recorded"  #: the set of points that are people's
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One sample's vectors. `local` of each set of points is (n, d), `nan` rows where a point is off the picture.
+
+    `pooled` of a set is the scene's feature map averaged with the density of its points (None without a point on the
+    picture), `scene` the plain whole scene.
+    """
+
+    size: tuple[int, int]
+    scene: Matrix
+    local: dict[str, Matrix]
+    pooled: dict[str, Matrix | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to embed of one sample: a picture (relative path and hash) and its sets of points."""
+
+    media: str
+    media_sha: str
+    points: Mapping[str, Points]
+
+
+def embed(
+    requests: Iterable[Request],
+    root: Path,
+    models: ModelsConfig,
+    *,
+    window: str,
+    projection: str,
+    engine: Engine,
+    done_dir: Path | None,
+) -> Iterator[Embedded]:
+    """Give the vectors of each request, in order."""
+    context = {**model_context(models), "_root": str(root), "window": window, "projection": projection}
+    items = (
+        {"media": r.media, "sha": r.media_sha, "points": {k: p.tolist() for k, p in r.points.items()}} for r in requests
+    )
+    jobs = ({"items": part} for part in batches(items))
+    for part in run(jobs, make_embedder, context, engine=engine, done_dir=done_dir):
+        for one in part:
+            yield Embedded(tuple(one["size"]), one["scene"], one["local"], one["pooled"])
+
+
+def model_context(models: ModelsConfig) -> dict[str, Any]:
+    """Return what a result depends on of an artefact (its hash), and privately where to find it."""
+    manifest = load_manifest(models_dir(models.dir) / models.embedder)
+    return {"model": manifest.model_id, "sha": manifest.sha256, "_models": msgspec.to_builtins(models)}
+
+
+def open_embedder(context: Mapping[str, Any], device: str, window: str = "auto") -> Embedder:
+    """Load the artefact of `model_context` on a device: ``cpu``, ``cuda:1``, ... ."""
+    models = msgspec.convert(context["_models"], ModelsConfig)
+    kind, _, number = device.partition(":")
+    if kind != "cpu":
+        # Each worker is a process of its own, so that it may see its own device alone.
+        os.environ["CUDA_VISIBLE_DEVICES"] = number or "0"
+        models = msgspec.structs.replace(models, accelerator=kind, strict=True)
+    model = open_model(models.embedder, models)
+    return Embedder(model, ScoreConfig(window=window, still_tolerance=0))
+
+
+def make_embedder(context: dict[str, Any], device: str) -> Work:
+    """Return what embeds a batch of samples (a worker of `host_tools.engine`)."""
+    embedder = open_embedder(context, device, context["window"])
+    root, sphere = Path(context["_root"]), context["projection"] == "panorama"
+
+    def work(job: dict[str, Any]) -> list[dict[str, Any]]:
+        items = job["items"]
+        pictures = [read_picture(root / item["media"]) for item in items]
+        scenes = embedder.scenes(pictures)
+        maps = feature_maps(embedder.model, pictures) if "map" in _outputs(embedder.manifest) else None
+        local = iter(embedder.local([w for p, i in zip(pictures, items, strict=True) for w in _windows(p, i, context)]))
+        results = []
+        for k, (picture, item) in enumerate(zip(pictures, items, strict=True)):
+            size = picture.shape[1], picture.shape[0]
+            points = {name: np.array(p, dtype=np.float64).reshape(-1, 2) for name, p in item["points"].items()}
+            side = window_px(*size, context["window"])
+            results.append(
+                {
+                    "size": size,
+                    "scene": scenes[k],
+                    "local": {name: _rows(on_picture(p, size), local, embedder.dims[0]) for name, p in points.items()},
+                    "pooled": {
+                        name: None if maps is None else pool(maps[k], p, size, side, sphere=sphere)
+                        for name, p in points.items()
+                    },
+                }
+            )
+        return results
+
+    return work
+
+
+def on_picture(points: Points, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Which points (n, 2) lie on a picture of `size` (width, height); a point that is no number doesn't."""
+    return np.asarray(((points >= 0) & (points < size)).all(axis=1))
+
+
+def feature_maps(model: Model, pictures: list[Image]) -> Matrix:
+    """Return the feature maps (n, d, rows, columns) of whole scenes, before pooling.
+
+    Raises
+    ------
+    ModelError
+        If the artefact has no output `map`.
+    """
+    if "map" not in _outputs(model.manifest):
+        raise ModelError(
+            f"model {model.manifest.name}",
+            "gives no feature map, which predicted attention needs",
+            fix="choose an embedder with an output `map`",
+        )
+    spec = model.manifest.input()
+    width, height = spec.size()
+    shape = (3, height, width) if spec.layout == "NCHW" else (height, width, 3)
+    found = []
+    for picture in pictures:
+        batch = np.empty((1, *shape), dtype=np.float32)
+        fill_input(picture, spec, batch[0])
+        found.append(model.infer({spec.name: batch}, ("map",))["map"][0])
+    return np.stack(found)
+
+
+def pool(feature_map: Matrix, points: Points, size: tuple[int, int], side_px: int, *, sphere: bool) -> Matrix | None:
+    """Return the mean (d,) of a feature map (d, rows, columns), weighted with the density of points on the picture.
+
+    The density is a sum of Gaussians of half the window's side around the points, taken at the centre of each cell; on
+    a panorama distances run on the sphere. None without a point on the picture.
+    """
+    inside = points[on_picture(points, size)]
+    if not len(inside):
+        return None
+    weights = cell_density(feature_map.shape[1:], inside, size, side_px, sphere=sphere)
+    flat = feature_map.reshape(len(feature_map), -1).astype(np.float64)
+    return (flat @ weights.ravel()).astype(np.float32)
+
+
+def cell_density(cells: tuple[int, ...], points: Points, size: tuple[int, int], side_px: int, *, sphere: bool) -> Array:
+    """Return the density (rows, columns) of points over the cells of a feature map; it sums to 1."""
+    rows, columns = cells
+    x, y = (np.arange(columns) + 0.5) * size[0] / columns, (np.arange(rows) + 0.5) * size[1] / rows
+    grid_x, grid_y = (g.ravel() for g in np.meshgrid(x, y))
+    if sphere:
+        distance = panorama.great_circle_deg(
+            panorama.to_angles(grid_x, grid_y, *size), panorama.to_angles(points[:, 0], points[:, 1], *size)
+        )
+        sigma = panorama.fov_of_window(side_px, size[1]) / 2
+    else:
+        distance = np.hypot(grid_x[:, None] - points[:, 0], grid_y[:, None] - points[:, 1])
+        sigma = side_px / 2
+    # Relative to the nearest cell, so that a narrow window never underflows to no weight at all.
+    exponent = (distance**2 - distance.min(axis=0) ** 2) / (2 * sigma**2)
+    density = np.exp(-exponent)
+    density = (density / density.sum(axis=0)).mean(axis=1)
+    return density.reshape(rows, columns)
+
+
+def _windows(picture: Image, item: dict[str, Any], context: Mapping[str, Any]) -> Iterator[Image]:
+    """Give the windows of an item's points that lie on the picture, set by set."""
+    height, width = picture.shape[:2]
+    side = window_px(width, height, context["window"])
+    for points in item["points"].values():
+        for x, y in points:
+            if context["projection"] == "panorama":
+                if on_picture(np.array([[x, y]]), (width, height))[0]:
+                    azimuth, elevation = panorama.to_angles(x, y, width, height)
+                    fov = panorama.fov_of_window(side, height)
+                    yield panorama.view(picture, float(azimuth), float(elevation), fov)
+            elif (window := crop_window(picture, x, y, side)) is not None:
+                yield window
+
+
+def _rows(on: npt.NDArray[np.bool_], vectors: Iterator[Matrix], dim: int) -> Matrix:
+    rows = np.full((len(on), dim), np.nan, dtype=np.float32)
+    for k in np.flatnonzero(on):
+        rows[k] = next(vectors)
+    return rows
+
+
+def _outputs(manifest: Manifest) -> set[str]:
+    return {spec.name for spec in manifest.outputs}

@@ -1,0 +1,243 @@
+"""The tables of an evaluation, from its plain results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from host_tools.metrics import classification as cl
+from host_tools.report.tables import ReportTable, best_rows
+
+Results = dict[str, Any]
+PUBLISHED_MARK = "published"
+
+
+def all_tables(results: Results) -> list[ReportTable]:
+    """Return every table that has a row."""
+    tables = [
+        headline(results),
+        readings(results),
+        published(results),
+        per_emotion(results),
+        per_scene_type(results),
+        saliency(results),
+        comparison("comparisons", "Systems in pairs, on the same resamples.", results["comparisons"]),
+        comparison("leads", "Lead of each system over the baseline.", results["leads"]),
+        against_bases(results),
+        ablations(results),
+        *sweeps(results),
+        gamma(results),
+        same_label_two_scenes(results),
+        checks(results),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def headline(results: Results) -> ReportTable:
+    """Each system and attention source with accuracy, F1, AUC-Judd, NSS, mean FCC and cawF1."""
+    columns = (
+        *("system", "attention", "n", "without FCC", "accuracy", "macro-F1", "AUC-Judd", "NSS"),
+        *("mean FCC", "cawF1 (macro)", "95 % interval", "its base"),
+    )
+    rows = []
+    for name, source, body in _bodies(results):
+        saliency = results["systems"][name]["saliency"] if source != "observed" else None
+        score = body["scores"][cl.HEADLINE]
+        rows.append(
+            [
+                *(name, source, body["n"], body["n_without_fcc"]),
+                *(body["classification"][m]["value"] for m in ("accuracy", "f1_macro")),
+                *(saliency["overall"][m]["value"] if saliency else None for m in ("auc_judd", "nss")),
+                *(body["mean_fcc"]["value"], score["value"], interval(score["ci95"]), score["base"]),
+            ]
+        )
+    highest = {columns.index(name): True for name in ("accuracy", "macro-F1", "AUC-Judd", "NSS")}
+    caption = "Scores. cawF1 is compared within one attention source only; its base is the same reading at FCC = 1."
+    return ReportTable("headline", caption, columns, rows, best_rows(rows, highest))
+
+
+def readings(results: Results) -> ReportTable:
+    """Every reading of cawF1 beside its own base."""
+    columns = ("system", "attention", "reading", "value", "95 % interval", "base", "difference", "p")
+    rows = [
+        [name, source, reading, s["value"], interval(s["ci95"]), s["base"], s["difference"], s["p"]]
+        for name, source, body in _bodies(results)
+        for reading, s in body["scores"].items()
+    ]
+    return ReportTable("readings", "All readings of cawF1, each beside its own value at FCC = 1.", columns, rows)
+
+
+def published(results: Results) -> ReportTable:
+    """The figures that the source of cawF1 claims, marked as such."""
+    columns = ("system", "origin", "accuracy", "F1", "AUC-Judd", "cawF1")
+    rows = [
+        [r["system"], PUBLISHED_MARK, *(r[m] / 100 for m in ("accuracy", "f1", "auc_judd", "cawf1"))]
+        for r in results["published"]["systems"]
+    ]
+    for name, source, body in _bodies(results):
+        saliency = results["systems"][name]["saliency"] if source != "observed" else None
+        auc = saliency["overall"]["auc_judd"]["value"] if saliency else None
+        scores = [body["classification"][m]["value"] for m in ("accuracy", "f1_macro")]
+        rows.append([f"{name} ({source})", "this run", *scores, auc, body["scores"][cl.HEADLINE]["value"]])
+    caption = "Beside the published figures. Those are claims of their authors on other data, not results of this run."
+    return ReportTable("published", caption, columns, rows)
+
+
+def per_emotion(results: Results) -> ReportTable:
+    """Counts, F1, FCC and saliency of each emotion."""
+    columns = (
+        *("system", "attention", "emotion", "true", "predicted", "precision", "recall", "F1", "95 % interval"),
+        *("mean FCC", "FCC-weighted F1", "AUC-Judd", "NSS"),
+    )
+    rows = []
+    for name, source, body in _bodies(results):
+        saliency = results["systems"][name]["saliency"] if source != "observed" else None
+        for label, c in body["per_class"].items():
+            attention = (saliency or {"per_emotion": {}})["per_emotion"].get(label)
+            rows.append(
+                [
+                    *(name, source, label, c["n_true"], c["n_pred"], c["precision"], c["recall"], c["f1"]),
+                    *(interval(c["f1_ci95"]), c["mean_fcc"], c["f1_weighted_by_fcc"]),
+                    *(attention[m]["value"] if attention else None for m in ("auc_judd", "nss")),
+                ]
+            )
+    return ReportTable("per_emotion", "Per emotion.", columns, rows)
+
+
+def per_scene_type(results: Results) -> ReportTable:
+    """Headline, base, FCC and saliency of each scene type."""
+    columns = ("system", "attention", "scene", "n", "mean FCC", "cawF1 (macro)", "95 % interval", "base", "AUC-Judd")
+    rows = []
+    for name, source, body in _bodies(results):
+        saliency = results["systems"][name]["saliency"] if source != "observed" else None
+        for scene, part in body["per_scene_type"].items():
+            attention = (saliency or {"per_scene_type": {}})["per_scene_type"].get(scene)
+            score = part[cl.HEADLINE]
+            figures = [part["mean_fcc"]["value"], score["value"], interval(score["ci95"]), part["base"]["value"]]
+            auc = attention["auc_judd"]["value"] if attention else None
+            rows.append([name, source, scene or "not said", part["n"], *figures, auc])
+    return ReportTable("per_scene_type", "Per scene type; below ten samples there is no score.", columns, rows)
+
+
+def saliency(results: Results) -> ReportTable:
+    """Saliency scores of the systems that attend to something."""
+    columns = ("system", "metric", "value", "95 % interval", "samples", "samples without", "fixations off the picture")
+    rows = [
+        [name, metric, e["value"], interval(e["ci95"]), s["n_samples"], s["n_without"], s["n_off_image"]]
+        for name, s in ((name, system["saliency"]) for name, system in results["systems"].items())
+        if s
+        for metric, e in s["overall"].items()
+    ]
+    return ReportTable("saliency", "Attention against the recorded fixations; means over samples.", columns, rows)
+
+
+def comparison(name: str, caption: str, found: Sequence[dict[str, Any]]) -> ReportTable:
+    """Differences of pairs of systems with p values, effect sizes and the correction."""
+    columns = (
+        "first",
+        "second",
+        "attention",
+        "metric",
+        "difference",
+        "95 % interval",
+        "relative %",
+        "p",
+        "adjusted p",
+        "d",
+    )
+    rows = [
+        [
+            *(r["first"], r["second"], r["source"], r["metric"], r["difference"], interval(r["ci95"])),
+            *(r["relative_percent"], r["p"], r["p_adjusted"], r["dz"]),
+        ]
+        for r in found
+    ]
+    correction = f" Correction: {found[0]['correction']}." if found else ""
+    text = f"{caption} Second minus first; d is Cohen's over participants.{correction}"
+    return ReportTable(name, text, columns, rows)
+
+
+def against_bases(results: Results) -> ReportTable:
+    """Each reading tested against its own base."""
+    columns = ("system", "attention", "reading", "difference", "95 % interval", "p", "adjusted p", "d")
+    rows = [
+        [r["system"], r["source"], r["metric"], r["difference"], interval(r["ci95"]), r["p"], r["p_adjusted"], r["dz"]]
+        for r in results["against_bases"]
+    ]
+    return ReportTable("against_bases", "What weighting by context does to each reading.", columns, rows)
+
+
+def ablations(results: Results) -> ReportTable:
+    """Ablations beside the published drops."""
+    columns = ("system", "attention", "ablation", "value", "points", "relative %", "published drop %", "note")
+    claims = {r["ablation"]: r["drop_percent"] for r in results["published"]["ablations"]}
+    rows = [
+        [
+            *(r["system"], r["source"], r["ablation"], r["value"], r["points"], r["relative_percent"]),
+            *(claims.get(r["ablation"]), r["note"]),
+        ]
+        for r in results["ablations"]
+    ]
+    return ReportTable("ablations", "cawF1 (macro) with a part taken away.", columns, rows)
+
+
+def sweeps(results: Results) -> Iterator[ReportTable]:
+    """One table per swept setting."""
+    columns = (
+        *("value", "system", "attention", "mean FCC", "std FCC", "cawF1 (macro)", "points", "relative %"),
+        *("median |dFCC|", "p95 |dFCC|", "rank correlation", "without FCC", "reason"),
+    )
+    keys = ("mean_fcc", "std_fcc", cl.HEADLINE, "points", "relative_percent", "median_abs_dfcc", "p95_abs_dfcc")
+    for setting in dict.fromkeys(r["setting"] for r in results["sweeps"]):
+        rows = [
+            [
+                *(r["value"], r["system"], r["source"], *(r.get(key) for key in keys)),
+                *(r.get("spearman"), r.get("n_without_fcc"), r["reason"]),
+            ]
+            for r in results["sweeps"]
+            if r["setting"] == setting
+        ]
+        caption = f"Other values of {setting}, against the settings of this run."
+        yield ReportTable(f"sweep_{setting}", caption, columns, rows)
+
+
+def gamma(results: Results) -> ReportTable:
+    """The headline with weights FCC to a power."""
+    columns = ("system", "attention", "gamma", "macro-F1 weighted by FCC^gamma")
+    rows = [[r["system"], r["source"], r["gamma"], r[cl.HEADLINE]] for r in results["gamma"]]
+    caption = "Balance of classification and attention: gamma 0 is macro-F1, gamma 1 is cawF1."
+    return ReportTable("gamma", caption, columns, rows)
+
+
+def same_label_two_scenes(results: Results) -> ReportTable:
+    """Emotions whose F1 is the same in two scene types while their FCC differs: what cawF1 adds to F1."""
+    columns = ("system", "attention", "scene", "n", "macro-F1", "mean FCC", "(1/n) sum FCC x F1")
+    rows = []
+    for name, source, body in _bodies(results):
+        for scene, part in body["per_scene_type"].items():
+            base, fcc = part["base"]["value"], part["mean_fcc"]["value"]
+            product = base * fcc if base is not None and fcc is not None else None
+            rows.append([name, source, scene or "not said", part["n"], base, fcc, product])
+    return ReportTable("scenes_compared", "F1 and FCC by scene: equal F1 doesn't mean equal FCC.", columns, rows)
+
+
+def checks(results: Results) -> ReportTable:
+    """All checks, those of the data set first."""
+    columns = ("of", "check", "status", "what was found")
+    rows = [["data set", c["name"], c["status"], c["text"]] for c in results["checks"]]
+    for name, source, body in _bodies(results):
+        rows.append([f"{name} ({source})", "cawF1 applies", body["applies"], body["applies_reason"]])
+        rows += [[f"{name} ({source})", c["name"], c["status"], c["text"]] for c in body["checks"]]
+    return ReportTable("checks", "Checks.", columns, rows)
+
+
+def interval(ci95: Sequence[float | None]) -> str:
+    """Return an interval as text; a dash where it is undefined."""
+    low, high = ci95
+    return "–" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
+
+
+def _bodies(results: Results) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for name, system in results["systems"].items():
+        for source, body in system["sources"].items():
+            yield name, source, body

@@ -1,0 +1,115 @@
+"""The whole evaluation of a small example data set, on the real embedder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from host_tools.__main__ import app
+from host_tools.datasets.example import generate
+
+pytestmark = pytest.mark.usefixtures("artefacts")
+
+
+def run(*options: str) -> str:
+    result = CliRunner().invoke(app, list(options), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("example")
+    generate(folder, pictures_per_emotion=3, viewers=1)
+    text = (folder / "evaluate.toml").read_text().split("[sweeps]")[0]
+    sweeps = '[sweeps]\nembedding = ["raw", "pca:400"]\nweights = ["fixed"]\nembedder = ["no-such-model"]\nhz = [60]\n'
+    (folder / "evaluate.toml").write_text(text.replace('split = "test"', 'split = "test"\nresamples = 200') + sweeps)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(example: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        run("evaluate", str(example / "evaluate.toml"), "-o", str(example / "out"), "--json")
+    )
+    return document
+
+
+def test_every_system_is_scored_under_its_sources(results: dict[str, Any]) -> None:
+    sources = {name: list(system["sources"]) for name, system in results["systems"].items()}
+    assert sources == {
+        "context-net": ["predicted", "observed"],
+        "saliency-net": ["predicted", "observed"],
+        "face-sdk": ["observed"],
+        "probe": ["gradcam", "observed"],
+    }
+    for system in results["systems"].values():
+        for body in system["sources"].values():
+            assert (body["n"], body["n_without_fcc"], body["applies"]) == (12, 0, "yes")
+            assert 0 < body["mean_fcc"]["value"] < 1
+
+
+def test_observed_fcc_is_equal_for_all_systems(results: dict[str, Any]) -> None:
+    values = {system["sources"]["observed"]["mean_fcc"]["value"] for system in results["systems"].values()}
+    assert len(values) == 1
+
+
+def test_what_predicts_places_is_scored_for_them(results: dict[str, Any]) -> None:
+    saliency = {name: system["saliency"] for name, system in results["systems"].items()}
+    assert saliency["face-sdk"] is None
+    assert saliency["context-net"]["overall"]["auc_judd"]["value"] > 0.7
+    assert set(saliency["saliency-net"]["per_emotion"]) == {"angry", "disgust", "fear", "happy", "sad", "surprise"}
+
+
+def test_samples_table_gives_the_same_scores_by_the_other_command(example: Path, results: dict[str, Any]) -> None:
+    path = example / "out" / "samples" / "context-net.predicted.csv"
+    again = json.loads(run("cawf1", str(path), "--resamples", "200", "--json"))
+    body = results["systems"]["context-net"]["sources"]["predicted"]
+    assert again["scores"] == body["scores"]
+    assert again["per_class"] == body["per_class"]
+
+
+def test_systems_are_compared_within_one_source_only(results: dict[str, Any]) -> None:
+    rows = results["comparisons"]
+    across = [r for r in rows if {r["first"], r["second"]} == {"context-net", "face-sdk"}]
+    assert {r["source"] for r in across} == {"observed"}
+    assert {"accuracy", "cawf1_macro"} <= {r["metric"] for r in across}
+    assert all(r["p_adjusted"] >= r["p"] for r in rows if r["p"] is not None)
+    assert all(r["first"] == "face-sdk" for r in results["leads"])
+
+
+def test_sweeps_say_what_could_not_be_had(results: dict[str, Any]) -> None:
+    reasons = {(r["setting"], r["value"]): r["reason"] for r in results["sweeps"]}
+    assert reasons["weights", "fixed"] == reasons["embedding", "raw"] == reasons["hz", "60"] == ""
+    assert "too few local vectors for 400 axes" in reasons["embedding", "pca:400"]
+    assert "no-such-model" in reasons["embedder", "no-such-model"]
+
+
+def test_global_features_only_and_static_weights_are_ablated(results: dict[str, Any]) -> None:
+    chosen = ("context-net", "predicted")
+    rows = {r["ablation"]: r for r in results["ablations"] if (r["system"], r["source"]) == chosen}
+    full = results["systems"]["context-net"]["sources"]["predicted"]["scores"]["cawf1_macro"]
+    assert rows["full"]["value"] == full["value"]
+    assert rows["classification only"]["value"] == full["base"]
+    assert rows["classification only"]["points"] == pytest.approx(100 * (full["base"] - full["value"]))
+    assert rows["FCC only"]["points"] is None
+
+
+def test_files_are_written(example: Path, results: dict[str, Any]) -> None:
+    out = example / "out"
+    assert json.loads((out / "results.json").read_text())["dataset"]["simulated"] is True
+    assert (out / "tables" / "headline.tex").read_text().startswith("\\begin{table}")
+    published = (out / "tables" / "published.csv").read_text()
+    assert "EmoGazeNet,published,0.802" in published
+
+
+def test_a_second_run_does_nothing_again_and_says_the_same(example: Path, results: dict[str, Any]) -> None:
+    done = {p: p.stat().st_mtime_ns for p in (example / "out" / "done").rglob("*.msgpack")}
+    command = ("evaluate", str(example / "evaluate.toml"), "-o", str(example / "out"), "--json")
+    again = json.loads(run(*command))
+    assert again == results
+    assert {p: p.stat().st_mtime_ns for p in (example / "out" / "done").rglob("*.msgpack")} == done
