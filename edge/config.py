@@ -60,7 +60,7 @@ class FaceCameraConfig(SceneConfig, frozen=True):
 class GazeConfig(Section, frozen=True):
     """Where gaze comes from and in which frame and unit it is."""
 
-    source: Annotated[str, _text("CSV file, Neon recording folder, or lsl:NAME")] = ""
+    source: Annotated[str, _text("gaze file, recording folder, or lsl:NAME (also lsl:type=, source_id=, uid=)")] = ""
     format: Annotated[str, _text("gaze source plug-in; empty = told by the source")] = ""
     columns: Annotated[
         dict[str, str], _text("a CSV's column names: t, x, y, valid, confidence, pupil_mm, openness")
@@ -73,9 +73,17 @@ class GazeConfig(Section, frozen=True):
     origin: Annotated[Literal["top-left", "bottom-left"], _text("where (0, 0) lies")] = "top-left"
     geometry: Annotated[str, _text("TOML file with [camera] intrinsics or [screen] size and distance")] = ""
     calibration: Annotated[str, _text("gaze_calibration.json to apply; empty = none")] = ""
+    lsl_scope: Annotated[Literal["machine", "link", "site"], _text("how far LSL streams are looked for")] = "machine"
     offset_ms: Annotated[float, _number("added to gaze times to bring them onto the camera's")] = 0.0
     silent_ms: Annotated[int, _number("gaze silent for longer is stale", ge=1)] = 200
     wait_ms: Annotated[int, _number("a frame waits at most this long for its gaze", ge=0, le=1000)] = 50
+
+
+class AuxConfig(Section, frozen=True):
+    """Streams that are recorded beside the scores: EEG, heart rate, markers."""
+
+    streams: Annotated[tuple[str, ...], _text("LSL streams, as in lsl:NAME or lsl:type=EEG")] = ()
+    silent_ms: Annotated[int, _number("a stream silent for longer is noted", ge=1)] = 1000
 
 
 class FixationConfig(Section, frozen=True):
@@ -246,6 +254,7 @@ class Config(Section, frozen=True):
     scene: SceneConfig = SceneConfig()
     face_camera: FaceCameraConfig = FaceCameraConfig()
     gaze: GazeConfig = GazeConfig()
+    aux: AuxConfig = AuxConfig()
     fixations: FixationConfig = FixationConfig()
     models: ModelsConfig = ModelsConfig()
     environment: EnvironmentConfig = EnvironmentConfig()

@@ -77,6 +77,7 @@ def body(result: Any) -> dict[str, Any]:
     return {
         "n_samples": result.n_samples,
         "n_invalid": result.n_invalid,
+        "n_late": result.n_late,
         "hz_declared": result.hz_declared,
         "hz_measured": result.hz_measured,
         "fixations": [{key: getattr(f, key) for key in keys} for f in result.fixations],

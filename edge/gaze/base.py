@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from edge.gaze.geometry import Geometry
 from edge.records import RawGaze
@@ -34,6 +34,15 @@ class GazeInfo:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class StreamNote:
+    """Something that happened to a live stream, for the event log."""
+
+    t_ns: int
+    kind: str
+    detail: dict[str, Any]
+
+
 class GazeSource(ABC):
     """Gaze samples in order of time. Use as a context manager."""
 
@@ -48,6 +57,10 @@ class GazeSource(ABC):
     @abstractmethod
     def ended(self) -> bool:
         """Whether no sample will come any more."""
+
+    def notes(self) -> list[StreamNote]:
+        """Return what happened to a live stream since the last call: silence, loss, return, time correction."""
+        return []
 
     @abstractmethod
     def close(self) -> None:

@@ -13,15 +13,16 @@ filter". The steps, in order:
 4. Neighbours at most `merge_ms` and `merge_deg` apart are merged. This is decided once the later one is `min_ms` long.
 5. What is shorter than `min_ms` is discarded.
 
-Decisions therefore come half a window (at least two samples) late, and an *end* up to `merge_ms` later. A clock that
-runs backwards ends the fixation and starts afresh: nothing spans it. Angles are great-circle ones, so the seam at +-180
-degrees is none.
+Decisions therefore come half a window (at least two samples) late, and an *end* up to `merge_ms` later. A sample that
+comes up to 100 ms late is put into its place while that is undecided; a clock that runs back further ends the fixation
+and starts afresh: nothing spans it. Angles are great-circle ones, so the seam at +-180 degrees is none.
 """
 
 from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ CLOSED = 0.2  #: eyes at least 80 % closed see nothing (the P80 of PERCLOS)
 RATE_WINDOW = 256  #: steps that the measured rate rests on
 HOLE_NS = 100_000_000  #: a longer step is no sample period
 LONGEST_PERIOD_NS = 20_000_000  #: taken where the rate can't be measured
+LATE_NS = 100_000_000  #: a sample that is late by less is put into its place; by more, the clock has jumped
 WARM_UP = 16  #: samples awaited before the first decision where no rate is declared
 
 
@@ -59,6 +61,7 @@ class FixationResult:
     clock_jumps: list[Interval]
     n_samples: int
     n_invalid: int
+    n_late: int
     hz_declared: float
     hz_measured: float
 
@@ -89,6 +92,7 @@ def detect(samples: Iterable[GazeSample], settings: FixationConfig, hz: float = 
         clock_jumps=detector.clock_jumps,
         n_samples=detector.n_samples,
         n_invalid=detector.n_invalid,
+        n_late=detector.n_late,
         hz_declared=hz,
         hz_measured=1e9 / robust_period_ns(later - earlier for earlier, later in pairwise(times)),
     )
@@ -141,7 +145,7 @@ class FixationDetector:
         self.blinks: list[Interval] = []
         self.gaps: list[Interval] = []
         self.clock_jumps: list[Interval] = []
-        self.n_samples = self.n_invalid = 0
+        self.n_samples = self.n_invalid = self.n_late = 0
         self._period_ns = 1e9 / hz if hz else NAN
         self._steps: deque[int] = deque(maxlen=RATE_WINDOW)
         self._held: list[GazeSample] = []
@@ -161,9 +165,11 @@ class FixationDetector:
     def add(self, sample: GazeSample) -> list[Fixation]:
         """Take the next sample and return the fixations that are now known to have ended."""
         self.n_samples += 1
+        late_ns = self._newest_ns - sample.t_ns if self._newest_ns is not None else 0
         if self._newest_ns is not None:
-            self._steps.append(sample.t_ns - self._newest_ns)
-        self._newest_ns = sample.t_ns
+            self._steps.append(-late_ns)
+        if not 0 < late_ns <= LATE_NS:
+            self._newest_ns = sample.t_ns
         if self.n_samples % (RATE_WINDOW // 4) == 0:
             self._measure()
         if math.isnan(self._period_ns):
@@ -203,6 +209,9 @@ class FixationDetector:
     def _take(self, sample: GazeSample) -> list[Fixation]:
         done: list[Fixation] = []
         t_ns = sample.t_ns
+        if self._last_ns is not None and 0 < self._last_ns - t_ns <= LATE_NS:
+            self._put_late(sample)
+            return done
         if self._last_ns is not None and t_ns < self._last_ns:
             done = self._end_clock()
             self.clock_jumps.append(Interval(self._last_ns, t_ns))
@@ -224,6 +233,16 @@ class FixationDetector:
         self._good_ns, self._n_lost, self._lost_since = t_ns, 0, None
         self._points.append((t_ns, sample.x_deg, sample.y_deg, sample))
         return done + self._decide(max(2, self._half))
+
+    def _put_late(self, sample: GazeSample) -> None:
+        """Put a sample that comes a little late where it belongs, if nothing is decided there yet."""
+        self.n_late += 1
+        if not usable(sample):
+            self.n_invalid += 1
+            return
+        place = bisect_right(self._points, sample.t_ns, key=lambda point: point[0])
+        if place > self._next:
+            self._points.insert(place, (sample.t_ns, sample.x_deg, sample.y_deg, sample))
 
     @property
     def _half(self) -> int:

@@ -145,3 +145,22 @@ def geometry_from(values: dict[str, Any], *, thing: str) -> Geometry:
         raise ConfigError(thing, "declares nothing", fix="add a [camera] or a [screen] section")
     camera = geometry.camera.complete() if geometry.camera else None
     return msgspec.structs.replace(geometry, camera=camera)
+
+
+def inline_toml(geometry: Geometry) -> str:
+    """Return a geometry as TOML that `read_geometry` takes, a line for the camera and one for the screen."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(text, value))}]"
+        return str(value).lower() if isinstance(value, bool) else repr(value)
+
+    lines = []
+    for name in ("camera", "screen"):
+        section = getattr(geometry, name)
+        if section is not None:
+            fields = {
+                key: value for key, value in msgspec.structs.asdict(section).items() if value not in (None, (), 0.0)
+            }
+            lines.append(f"{name} = {{{', '.join(f'{key} = {text(value)}' for key, value in fields.items())}}}")
+    return "\n".join(lines)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from edge.errors import SourceError
 from edge.files import write_atomic
-from edge.gaze.geometry import Camera
+from edge.gaze.geometry import Camera, Geometry, inline_toml
 from edge.gaze.mapping import CameraPlane
 
 
@@ -183,8 +183,7 @@ def write_csv(path: Path, gaze: SimulatedGaze, *, seed: int, hz: float, camera: 
         plane = CameraPlane(camera)
         places = [plane.place(a, e) for a, e in zip(x.tolist(), y.tolist(), strict=True)]
         x, y = np.array(places).T
-        inner = f"width_px = {camera.width_px}, height_px = {camera.height_px}, fx = {camera.fx!r}, fy = {camera.fy!r}"
-        head += ["# frame: scene_px", "# units: px", f"# geometry: camera = {{{inner}}}"]
+        head += ["# frame: scene_px", "# units: px", f"# geometry: {inline_toml(Geometry(camera=camera))}"]
     rows = zip(gaze.t_s, x, y, gaze.valid, gaze.openness, strict=True)
     lines = [f"{t:.6f},{a:.5f},{b:.5f},{int(v)},{o:.3f}" for t, a, b, v, o in rows]
     write_atomic(path, "\n".join([*head, "t,x,y,valid,openness", *lines]) + "\n")

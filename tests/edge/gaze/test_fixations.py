@@ -188,6 +188,17 @@ def test_nothing_spans_a_clock_jump(step_s: float, kind: str) -> None:
     assert len(getattr(result, kind)) == 1
 
 
+def test_a_sample_that_comes_late_is_put_into_its_place() -> None:
+    t, x = steady(200, 1.0)
+    ordered = samples(t, x + 0.001 * np.arange(len(t)))
+    shuffled = [*ordered[:101], ordered[102], ordered[101], *ordered[103:]]
+    late, right = detect(shuffled, FixationConfig()), detect(ordered, FixationConfig())
+    assert late.n_late == 1
+    assert late.clock_jumps == []
+    assert spans_ms(late) == spans_ms(right) == [(0.0, 995.0)]
+    assert late.fixations[0].n_samples == 200
+
+
 def two_looks(apart_deg: float, flight_ms: int) -> list:
     """Two looks with a loop of 3 degrees across between them: fast all along."""
     t = np.arange(0, 1000) / 1000

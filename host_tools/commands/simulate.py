@@ -1,0 +1,64 @@
+"""`python -m host_tools simulate`: a gaze recording as an LSL stream, a clip as an MJPEG camera."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def add(app: typer.Typer) -> None:
+    app.command("simulate")(simulate)
+
+
+def simulate(
+    gaze: Annotated[Path | None, typer.Option(help="Gaze recording to offer over LSL.")] = None,
+    clip: Annotated[Path | None, typer.Option(help="Clip to serve as an MJPEG camera.")] = None,
+    name: Annotated[str, typer.Option(help="Name of the gaze stream.")] = "SimulatedGaze",
+    source_id: Annotated[str, typer.Option(help="Its source id.")] = "emogaze-simulate",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the camera; 0 = any free one.")] = 8090,
+    clip_seconds: Annotated[float, typer.Option(min=0.1, help="Serve the clip's first seconds.")] = 20.0,
+    eeg: Annotated[bool, typer.Option("--eeg", help="Also a simulated EEG, 14 channels at 128 Hz.")] = False,
+    markers: Annotated[bool, typer.Option("--markers", help="Also a text marker each second.")] = False,
+    seconds: Annotated[float, typer.Option(min=0, help="End after so long; 0 = when stopped.")] = 0.0,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the recording, as in gaze.units=deg; repeatable.")
+    ] = None,
+) -> None:
+    """Offer a gaze recording over LSL and a clip as an MJPEG camera, on this machine, in step with each other."""
+    from edge.config import load
+    from edge.gaze.inlet import load_lsl
+    from host_tools.serve_mjpeg import MjpegServer, clip_pictures
+    from host_tools.simulate import GazeOutlet, SideStreams
+
+    if gaze is None and clip is None and not (eeg or markers):
+        raise typer.BadParameter("name something to offer: --gaze, --clip, --eeg or --markers")
+    pictures, rate_hz = clip_pictures(clip, clip_seconds) if clip else ([], 0.0)
+    players: list[GazeOutlet | SideStreams] = []
+    arguments = ["emogaze run"]
+    if gaze is not None:
+        config = load(overrides=[f"gaze.source={gaze}", *(set_ or [])]).gaze
+        players.append(GazeOutlet(config, name, source_id, loop_s=len(pictures) / rate_hz if pictures else 0.0))
+        arguments.append(f"--gaze lsl:{name}")
+    if eeg or markers:
+        players.append(SideStreams(eeg=eeg, markers=markers))
+    stop = threading.Event()
+    start_s = load_lsl("machine").local_clock() if players else 0.0
+    if pictures:
+        server = MjpegServer(pictures, rate_hz, port)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        arguments.insert(1, f"--camera {server.url}")
+    threads = [threading.Thread(target=player.play, args=(stop, start_s), daemon=True) for player in players]
+    for thread in threads:
+        thread.start()
+    print(" ".join(arguments), flush=True)
+    try:
+        stop.wait(seconds or None)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(2.0)
