@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_MODELS := more mobilenet_v3_large-seeded-fp32 resnet50-seeded-fp32
+# The command `emogaze` itself, from this checkout.
+INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo test test-long lint lock clean
@@ -32,15 +34,17 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: requirements/demo.lock | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: -r requirements/demo.lock
+	$(INSTALL)
 	touch $@
 
 $(VENV)/.test: requirements/test.lock | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: -r requirements/test.lock
+	$(INSTALL)
 	touch $@ $(VENV)/.demo
 
 lock:
 	uv pip compile --universal --python-version 3.10 --generate-hashes --no-header -c requirements/constraints.txt setup.py \
-	  --extra cpu --extra litert --extra video --extra models --extra report -o requirements/demo.lock
+	  --extra cpu --extra litert --extra video --extra models --extra report --extra checkout -o requirements/demo.lock
 	uv pip compile --universal --python-version 3.10 --generate-hashes --no-header -c requirements/constraints.txt setup.py \
 	  --extra cpu --extra litert --extra openvino --extra video --extra record --extra models --extra host --extra report \
 	  --extra privacy --extra annotate --extra ray --extra dev --extra trt-check -o requirements/test.lock

@@ -42,13 +42,15 @@ EXTRAS = {
         "pyxdf>=1.16",
         "openai>=1.60",
     ],
-    "report": ["jinja2>=3.1", "matplotlib>=3.9"],
+    "report": ["matplotlib>=3.9"],
     "annotate": ["gradio>=5"],
     "transformers": ["transformers>=4.50", "torch>=2.4", "pillow>=10"],
     "diffusers": ["diffusers>=0.30", "transformers>=4.50", "torch>=2.4", "pillow>=10"],
     "privacy": ["opendp>=0.12"],
     "ray": ["ray>=2.40"],
     "export": ["torch>=2.4", "torchvision>=0.19", "timm>=1.0", "onnxscript>=0.1"],
+    # Installs the checkout itself without fetching anything unpinned.
+    "checkout": ["setuptools>=75"],
     "dev": [
         "pytest>=8",
         "ruff>=0.8",
@@ -56,7 +58,6 @@ EXTRAS = {
         "hypothesis>=6.100",
         "build>=1.2",
         "setuptools>=75",
-        "wheel>=0.45",
         "selenium>=4.20",
     ],
     # Parses and builds every INT8 artefact without a GPU; a test-only stand-in for the device's TensorRT.
