@@ -60,8 +60,8 @@ def measure(folder: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def prepare(folder: Path, seconds: float) -> Path:
-    """Make clip, gaze and environment cache in `folder`; return the configuration file."""
+def prepare(folder: Path, seconds: float, settings: str = "") -> Path:
+    """Make clip, gaze and environment cache in `folder`; return the configuration file, `settings` (TOML) added."""
     from edge.backends.base import open_model
     from edge.config import load
     from edge.environment import store
@@ -69,6 +69,7 @@ def prepare(folder: Path, seconds: float) -> Path:
     from edge.features import Embedder
     from edge.gaze.geometry import Camera
     from edge.gaze.simulator import free_looks, simulate, write_csv
+    from edge.ladder import embedders
     from edge.manifest import models_dir
     from models.archives import Store
 
@@ -79,11 +80,12 @@ def prepare(folder: Path, seconds: float) -> Path:
     gaze = simulate(free_looks(DURATION_S, SEED), GAZE_HZ, SEED)
     write_csv(folder / "gaze.csv", gaze, seed=SEED, hz=GAZE_HZ, camera=camera)
     path = folder / "pipeline.toml"
-    path.write_text(CONFIG.format(folder=folder, start_s=CACHE_END_S, end_s=CACHE_END_S + seconds), encoding="utf-8")
+    text = CONFIG.format(folder=folder, start_s=CACHE_END_S, end_s=CACHE_END_S + seconds)
+    path.write_text(text + settings, encoding="utf-8")
     config = load(path)
-    embedder = Embedder(open_model(config.models.embedder, config.models), config.score)
-    views = read_views(str(clip), end_s=CACHE_END_S, every_s=0.5)
-    store(folder / "environment", [build(embedder, views, config.score)])
+    opened = (Embedder(open_model(models.embedder, models), config.score) for models in embedders(config))
+    views = list(read_views(str(clip), end_s=CACHE_END_S, every_s=0.5))
+    store(folder / "environment", (build(embedder, views, config.score) for embedder in opened))
     return path
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from edge.config import ModelsConfig
+from edge.config import Config, ModelsConfig
 from edge.errors import ModelError
 from edge.files import write_atomic
 
@@ -95,3 +95,13 @@ def read_ladder(path: Path) -> Ladder:
 def write_ladder(path: Path, ladder: Ladder) -> None:
     """Write `ladder.json` in one step."""
     write_atomic(path, msgspec.json.format(msgspec.json.encode(ladder), indent=1))
+
+
+def embedders(config: Config) -> list[ModelsConfig]:
+    """Return how to open each embedder that may run: the ladder's artefacts, each once, or the configured one."""
+    if not config.governor.ladder:
+        return [config.models]
+    opened: dict[str, ModelsConfig] = {}
+    for rung in read_ladder(Path(config.governor.ladder)).rungs:
+        opened.setdefault(rung.artefact, rung.models(config.models))
+    return list(opened.values())

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from edge.config import Config, ModelsConfig
 
 _SOURCE = "A picture, a folder of pictures, or a clip. Not what is to be scored: a match with itself makes FCC 1."
 
@@ -47,6 +44,7 @@ def build(
     from edge.commands.base import progress
     from edge.config import load
     from edge.features import Embedder
+    from edge.ladder import embedders
 
     settings = load(config, override)
     environment.pca_dim(settings.score.embedding)
@@ -88,18 +86,6 @@ def inspect(
     first = chosen or caches[:1]
     rest = [info for info in caches if info is not first[0]]
     _print([*first, *rest], {"folder": str(folder), "model": model}, json)
-
-
-def embedders(settings: Config) -> list[ModelsConfig]:
-    """Return how to open each artefact that needs a cache: the ladder's, each once, or the configured one."""
-    from edge.ladder import read_ladder
-
-    if not settings.governor.ladder:
-        return [settings.models]
-    opened: dict[str, ModelsConfig] = {}
-    for rung in read_ladder(Path(settings.governor.ladder)).rungs:
-        opened.setdefault(rung.artefact, rung.models(settings.models))
-    return list(opened.values())
 
 
 def describe(info: Any) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from edge.config import ModelsConfig
+from edge.config import ModelsConfig, load
 from edge.errors import ModelError
-from edge.ladder import Ladder, Rung, non_dominated, read_ladder, write_ladder
+from edge.ladder import Ladder, Rung, embedders, non_dominated, read_ladder, write_ladder
 
 
 def rung(artefact: str, latency_ms: float, drift: float) -> Rung:
@@ -64,3 +64,15 @@ def test_a_bad_ladder_is_one_line(tmp_path: Path, text: str | None, message: str
 def test_a_rung_opens_its_artefact_its_own_way() -> None:
     models = Rung(artefact="a", backend="openvino", threads=2, latency_ms=1, drift=0).models(ModelsConfig(strict=True))
     assert (models.embedder, models.backend, models.threads, models.strict) == ("a", "openvino", 2, True)
+
+
+def test_a_ladder_asks_for_one_cache_per_artefact(tmp_path: Path) -> None:
+    rungs = (
+        Rung(artefact="a", backend="onnxruntime", latency_ms=9, drift=0),
+        Rung(artefact="b", backend="openvino", latency_ms=5, drift=0.01),
+        Rung(artefact="a", backend="openvino", latency_ms=3, drift=0.02),
+    )
+    write_ladder(tmp_path / "ladder.json", Ladder(machine="test", rungs=rungs))
+    opened = embedders(load(overrides=[f"governor.ladder='{tmp_path / 'ladder.json'}'"]))
+    assert [(models.embedder, models.backend) for models in opened] == [("a", "onnxruntime"), ("b", "openvino")]
+    assert [models.embedder for models in embedders(load())] == ["mobilenet_v2-fp32"]

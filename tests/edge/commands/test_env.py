@@ -11,10 +11,6 @@ import cv2
 import numpy as np
 import pytest
 
-from edge.commands.env import embedders
-from edge.config import load
-from edge.ladder import Ladder, Rung, write_ladder
-
 ROOT = Path(__file__).parents[3]
 
 
@@ -75,15 +71,3 @@ def test_bad_input_is_one_line_and_nothing_written(
     assert done.returncode == 1
     assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "out").exists()
-
-
-def test_a_ladder_asks_for_one_cache_per_artefact(tmp_path: Path) -> None:
-    rungs = (
-        Rung(artefact="a", backend="onnxruntime", latency_ms=9, drift=0),
-        Rung(artefact="b", backend="openvino", latency_ms=5, drift=0.01),
-        Rung(artefact="a", backend="openvino", latency_ms=3, drift=0.02),
-    )
-    write_ladder(tmp_path / "ladder.json", Ladder(machine="test", rungs=rungs))
-    opened = embedders(load(overrides=[f"governor.ladder='{tmp_path / 'ladder.json'}'"]))
-    assert [(models.embedder, models.backend) for models in opened] == [("a", "onnxruntime"), ("b", "openvino")]
-    assert [models.embedder for models in embedders(load())] == ["mobilenet_v2-fp32"]
