@@ -94,3 +94,20 @@ def test_what_judges_was_not_calibrated_on(pictures) -> None:
     split = load(pictures)
     assert sorted(split.held) == ["2.png", "5.png"]
     assert not set(split.held) & set(split.calibration) and len(split.calibration) == 4
+
+
+def test_tensorrt_builds_s8s8_and_refuses_u8s8(quantiser: Quantiser, tiny: Model, tmp_path) -> None:
+    import msgspec
+
+    from edge.backends._trt_engine import build
+    from edge.errors import BackendError
+
+    rtx = pytest.importorskip("tensorrt_rtx")
+    for scheme in SCHEMES:
+        (tmp_path / "q.onnx").write_bytes(quantiser.quantise(scheme))
+        manifest = msgspec.structs.replace(tiny.manifest, folder=tmp_path, file="q.onnx", precision=scheme.precision)
+        if scheme is S8S8:
+            assert build(rtx, manifest, batches=(1, 2))
+        else:
+            with pytest.raises(BackendError, match="can't parse it"):
+                build(rtx, manifest)
