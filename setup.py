@@ -43,7 +43,7 @@ EXTRAS = {
         "openai>=1.60",
     ],
     "report": ["matplotlib>=3.9"],
-    "annotate": ["gradio>=5"],
+    "annotate": ["gradio>=6"],
     "transformers": ["transformers>=4.50", "torch>=2.4", "pillow>=10"],
     "diffusers": ["diffusers>=0.30", "transformers>=4.50", "torch>=2.4", "pillow>=10"],
     "privacy": ["opendp>=0.12"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,12 @@ def artefacts() -> Path:
     if not any(folder.glob("*/model.json")):
         missing("models", f"no artefact in {folder}; run `python -m models fetch default`")
     return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> tuple[str, str]:
+    """Paths of Chromium and of the driver that belongs to it."""
+    programs = [shutil.which(name) or "" for name in ("chromium", "chromedriver")]
+    if not all(programs):
+        missing("browser", "the packages chromium and chromium-driver are not installed")
+    return programs[0], programs[1]
