@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_MODELS := more mobilenet_v3_large-seeded-fp32 resnet50-seeded-fp32
+# Published as source alone: both only point to the wheels that hold the code.
+SOURCES = --no-binary tensorrt-rtx,tensorrt-rtx-cu13
 # The command `emogaze` itself, from this checkout.
 INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -38,7 +40,7 @@ $(VENV)/.demo: requirements/demo.lock | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.test: requirements/test.lock | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: -r requirements/test.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: $(SOURCES) -r requirements/test.lock
 	$(INSTALL)
 	touch $@ $(VENV)/.demo
 
