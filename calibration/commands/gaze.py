@@ -39,7 +39,7 @@ def gaze(
         samples = [mapping(raw) for raw in source.read_until(END_OF_TIME)]
 
     def to_degrees(x: float, y: float) -> tuple[float, float]:
-        place = mapping(RawGaze(0, 0, x, y))
+        place = mapping.without_calibration(RawGaze(0, 0, x, y))
         return place.x_deg, place.y_deg
 
     report = calibrate(samples, read_targets(targets, to_degrees), model, device=source.info.device)  # type: ignore[arg-type]

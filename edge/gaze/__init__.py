@@ -3,7 +3,17 @@
 #: Modules of this folder that are no gaze sources.
 HELPERS = frozenset(
     [
-        *("angles", "auxiliary", "calibration", "candidates", "clusters", "description", "fixations", "geometry"),
+        *(
+            "angles",
+            "auxiliary",
+            "calibration",
+            "candidates",
+            "clusters",
+            "collect",
+            "description",
+            "fixations",
+            "geometry",
+        ),
         *("inlet", "mapping", "recorded", "simulator", "sources", "validation"),
     ]
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ import numpy as np
 
 from edge.config import GazeConfig
 from edge.errors import ConfigError, SourceError
-from edge.gaze.geometry import read_geometry
+from edge.files import write_atomic
+from edge.gaze.base import GazeInfo
+from edge.gaze.geometry import Geometry, inline_toml, read_geometry
 from edge.gaze.recorded import Declared, GazeTable, RecordedGaze, gaze_info
+from edge.records import RawGaze
 
 NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 COLUMNS = ("t", "x", "y", "valid", "confidence", "pupil_mm", "openness")
@@ -52,6 +55,31 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
     source = RecordedGaze(info, _table(values, chosen, NS[unit], gaze.source), offset_ms=gaze.offset_ms)
     source.geometry = geometry
     return source
+
+
+def write_table(path: Path, samples: Sequence[RawGaze], info: GazeInfo, geometry: Geometry | None) -> None:
+    """Write samples as a CSV that declares all that `info` and `geometry` say, to be read back without settings."""
+    used = geometry
+    if geometry is not None:  # the line holds one section: that of the frame
+        on_screen = info.frame.startswith("screen")
+        used = Geometry(screen=geometry.screen) if on_screen else Geometry(camera=geometry.camera)
+    said = {
+        "simulated": "yes" if info.simulated else "",
+        "note": info.note,
+        "device": info.device,
+        "time_unit": "s",
+        "frame": info.frame,
+        "units": info.units,
+        "origin": info.origin,
+        "hz": f"{info.hz_declared:g}" if info.hz_declared else "",
+        "geometry": inline_toml(used) if used else "",
+    }
+    lines = [f"# {key}: {value}" for key, value in said.items() if value]
+    lines.append(",".join(COLUMNS))
+    for s in samples:
+        numbers = (s.x, s.y, int(s.valid), s.confidence, s.pupil_mm, s.openness)
+        lines.append(f"{s.t_ns / 1e9:.9f}," + ",".join("" if math.isnan(v) else f"{v:.7g}" for v in numbers))
+    write_atomic(path, "\n".join(lines) + "\n")
 
 
 def choose_columns(source: str, names: list[str], wanted: dict[str, str]) -> dict[str, str]:

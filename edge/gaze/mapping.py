@@ -147,9 +147,16 @@ class Mapping(ABC):
 
     def __call__(self, raw: RawGaze) -> GazeSample:
         """Map one sample."""
+        return self._map(raw, self.calibration)
+
+    def without_calibration(self, raw: RawGaze) -> GazeSample:
+        """Map a place that is no gaze, such as a target, and so needs no correction."""
+        return self._map(raw, None)
+
+    def _map(self, raw: RawGaze, calibration: GazeCalibration | None) -> GazeSample:
         azimuth, elevation, place = self._look(raw)
-        if self.calibration:
-            azimuth, elevation = self.calibration.correct(azimuth, elevation)
+        if calibration:
+            azimuth, elevation = calibration.correct(azimuth, elevation)
             place = None
         if self._plane:
             x_px, y_px = self._plane.to_scene(*(place or self._plane.place(azimuth, elevation)))

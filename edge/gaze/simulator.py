@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.errors import SourceError
-from edge.files import write_atomic
-from edge.gaze.geometry import Camera, Geometry, inline_toml
+from edge.gaze.base import GazeInfo
+from edge.gaze.csv import write_table
+from edge.gaze.geometry import Camera, Geometry
 from edge.gaze.mapping import CameraPlane
+from edge.records import NAN, RawGaze
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +177,18 @@ def write_csv(path: Path, gaze: SimulatedGaze, *, seed: int, hz: float, camera: 
     camera : Camera, optional
         Write pixels of this camera (and its intrinsics into the head) instead of degrees.
     """
-    x, y = gaze.x_deg, gaze.y_deg
-    head = ["# simulated: yes", f"# note: simulated, seed {seed}", "# time_unit: s", f"# hz: {hz:g}"]
-    if camera is None:
-        head += ["# frame: direction", "# units: deg"]
-    else:
-        plane = CameraPlane(camera)
-        places = [plane.place(a, e) for a, e in zip(x.tolist(), y.tolist(), strict=True)]
-        x, y = np.array(places).T
-        head += ["# frame: scene_px", "# units: px", f"# geometry: {inline_toml(Geometry(camera=camera))}"]
-    rows = zip(gaze.t_s, x, y, gaze.valid, gaze.openness, strict=True)
-    lines = [f"{t:.6f},{a:.5f},{b:.5f},{int(v)},{o:.3f}" for t, a, b, v, o in rows]
-    write_atomic(path, "\n".join([*head, "t,x,y,valid,openness", *lines]) + "\n")
+    places = list(zip(gaze.x_deg.tolist(), gaze.y_deg.tolist(), strict=True))
+    info = GazeInfo(
+        str(path), "direction", "deg", "top-left", False, hz, simulated=True, note=f"simulated, seed {seed}"
+    )
+    geometry = None
+    if camera is not None:
+        plane, geometry = CameraPlane(camera), Geometry(camera=camera)
+        places = [plane.place(*place) for place in places]
+        info = replace(info, frame="scene_px", units="px")
+    rows = zip(gaze.t_s.tolist(), places, gaze.valid.tolist(), gaze.openness.tolist(), strict=True)
+    samples = [RawGaze(i, round(t * 1e9), x, y, 1.0, ok, NAN, lid) for i, (t, (x, y), ok, lid) in enumerate(rows)]
+    write_table(path, samples, info, geometry)
 
 
 def read_looks(path: Path, camera: Camera | None = None) -> list[Look]:

@@ -2,8 +2,8 @@
 
     python lsl_outlet.py NAME SOURCE_ID KIND HZ
 
-KIND is gaze (described), bare (no description), text or eeg. Each line on standard input is either a number, added to
-all later stamps, or `swap`, which sends the next two samples in the wrong order.
+KIND is gaze (described), bare (no description), text or eeg. A line on standard input is a number, added to all later
+stamps; `swap`, which sends the next two samples in the wrong order; or `look X Y`, which all later samples then hold.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ def main(name: str, source_id: str, kind: str, hz: float) -> None:
         describe(info, CHANNELS, DECLARED)
     outlet = lsl.StreamOutlet(info)
     shift, swaps, stop = [0.0], [0], threading.Event()
+    place: list[float] = []
 
     def listen() -> None:
         for line in sys.stdin:
             if line.strip() == "swap":
                 swaps[0] += 1
+            elif line.startswith("look"):
+                place[:] = [float(word) for word in line.split()[1:]]
             else:
                 shift[0] += float(line)
 
@@ -42,6 +45,8 @@ def main(name: str, source_id: str, kind: str, hz: float) -> None:
     start_s, k, held = lsl.local_clock(), 0, None
     while not wait_until(start_s + k / hz, lsl.local_clock, stop):
         values = [f"text {k}"] if kind == "text" else [float(k), *[1.0] * (n_channels - 1)]
+        if place:
+            values[:2] = place
         sample = (values, start_s + k / hz + shift[0])
         if swaps[0] and held is None:
             held, swaps[0] = sample, swaps[0] - 1
