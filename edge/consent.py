@@ -21,6 +21,7 @@ from edge.config import Config
 from edge.errors import RecordingError
 from edge.keys import NAME, KeyRing, fingerprint, keys_dir
 from edge.records import Event, RedactedFrame
+from edge.session.layout import withdrawal_marker
 from edge.sinks.base import Sink
 
 if TYPE_CHECKING:
@@ -168,11 +169,6 @@ def load_consent(config: Config, *, now: datetime | None = None) -> Consent:
     if settings.dir and withdrawal_marker(Path(settings.dir), consent.id).exists():
         raise ConsentError(settings.consent, f"consent {consent.id} was withdrawn", fix="take a new one")
     return consent
-
-
-def withdrawal_marker(folder: Path, consent_id: str) -> Path:
-    """Return the file in a recording folder that says that a consent was withdrawn."""
-    return folder / "withdrawn" / f"{consent_id}.json"
 
 
 def limit_event(event: Event, purposes: Collection[str]) -> Event | None:

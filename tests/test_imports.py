@@ -15,11 +15,11 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [
     ["records", "errors", "clock", "files", "labels", "__init__"],
     ["config", "ladder", "manifest", "plugins", "profiling", "preprocess"],
-    ["capture", "gaze", "backends"],
+    ["events", "keys", "session", "capture", "gaze", "backends"],
     [
-        *("events", "faces", "tracking", "recall", "emotion", "features", "environment", "fcc", "attention"),
+        *("faces", "tracking", "recall", "emotion", "features", "environment", "fcc", "attention"),
         *("separation", "environment_build", "adaptive"),
-        *("governor", "telemetry", "privacy", "sinks", "keys", "consent", "session", "health"),
+        *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "health"),
         *("monitor", "notify", "logs", "control", "wire", "dp", "curve", "remote"),
     ],
     ["pipeline", "stages", "redaction"],

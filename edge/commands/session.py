@@ -83,7 +83,7 @@ def recover(
     dir: Dir = "",
 ) -> None:
     """Write everything that can still be read as plain MCAP, and say what is missing. The session isn't touched."""
-    from edge.session.export import recover
+    from edge.exports import recover
 
     result = recover(session, identity, output)
     _audit_export(dir, session, "recover", output)
@@ -102,7 +102,7 @@ def export(
     dir: Dir = "",
 ) -> None:
     """Export events to CSV, Parquet or NDJSON, or the redacted pictures to MP4. The copy isn't encrypted."""
-    from edge.session.export import export
+    from edge.exports import export
 
     n = export(session, identity, output, kind=kind, role=role)
     _audit_export(dir, session, "export", output)
@@ -116,7 +116,7 @@ def anonymise(
     dir: Dir = "",
 ) -> None:
     """Export events without names, device serials, sources and absolute dates, and print what was removed."""
-    from edge.session.export import anonymise
+    from edge.exports import anonymise
 
     n, removed = anonymise(session, identity, output)
     _audit_export(dir, session, "anonymise", output)

@@ -77,6 +77,11 @@ def sessions(folder: Path) -> list[SessionPaths]:
     return [SessionPaths(path.parent) for path in sorted(folder.glob("*/*.chain")) if path.stem == path.parent.name]
 
 
+def withdrawal_marker(folder: Path, consent_id: str) -> Path:
+    """Return the file in a recording folder that says that a consent was withdrawn."""
+    return folder / "withdrawn" / f"{consent_id}.json"
+
+
 def read_header(paths: SessionPaths, chain: Chain | None = None) -> dict[str, Any]:
     """Return the first line of a session's chain; empty if the power went before it was written.
 

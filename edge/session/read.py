@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from edge.errors import RecordingError
+from edge.errors import RecordingError, SourceError
 from edge.events import check_header, read_log
 from edge.records import Event
 from edge.session.age import CHUNK, AgeFile, HeaderError
@@ -20,6 +21,7 @@ from edge.session.layout import SessionPaths, find_session, read_header
 from edge.session.segment import PADDING_OPCODE, RECORD_HEAD, Picture
 from edge.session.verify import require_identity_matches
 
+SOURCE_PREFIX = "session:"
 IDENTITY_LINE = "AGE-SECRET-KEY-1"
 MAX_RECORD = 1 << 30
 #: Record kinds that may stand at a settled boundary: message chunk, its index, metadata, data end, our padding.
@@ -119,6 +121,39 @@ def open_log(path: Path, identity_file: Path | None) -> Iterator[Event]:
     check_header(first, str(path))
     yield first
     yield from events
+
+
+def parse_source(text: str) -> tuple[Path, Path]:
+    """Return folder and identity file of a source text ``session:FOLDER?identity=FILE``.
+
+    The identity may come from EMOGAZE_IDENTITY instead.
+
+    Raises
+    ------
+    SourceError
+        No identity is named.
+    """
+    folder, _, identity = text.removeprefix(SOURCE_PREFIX).partition("?identity=")
+    identity = identity or os.environ.get("EMOGAZE_IDENTITY", "")
+    if not identity:
+        raise SourceError(
+            text, "is encrypted", fix=f"write {SOURCE_PREFIX}FOLDER?identity=FILE, or set EMOGAZE_IDENTITY"
+        )
+    return Path(folder), Path(identity)
+
+
+def origin_ns(items: Iterable[Item]) -> int:
+    """Return the time of a session's first frame: where the clock of a session as a source starts.
+
+    Raises
+    ------
+    RecordingError
+        There is no frame.
+    """
+    for item in items:
+        if isinstance(item, Picture) or (isinstance(item, Event) and item.kind == "score"):
+            return item.t_ns
+    raise RecordingError("session", "holds no frame", fix="`emogaze session info` lists what it holds")
 
 
 def read_items(path: Path, identity_file: Path, *, tolerant: bool = False) -> Iterator[Item]:

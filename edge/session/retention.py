@@ -11,11 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from edge.consent import withdrawal_marker
 from edge.files import sync_dir, write_atomic
 from edge.keys import KeyRing
 from edge.session.audit import append_audit, read_audit
-from edge.session.layout import SessionPaths, read_header, sessions
+from edge.session.layout import SessionPaths, read_header, sessions, withdrawal_marker
 
 FLASH = (
     "the key file was deleted; flash may keep its old blocks until they are reused, and so may snapshots and backups. "

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from edge.errors import KeyFileError, RecordingError
+from edge.exports import export
 from edge.keys import KeyRing
 from edge.records import Event, RedactedFrame
 from edge.session.audit import append_audit, read_audit
-from edge.session.export import export
 from edge.session.layout import sessions
 from edge.session.read import read_events, read_items
 from edge.session.retention import purge, withdraw
