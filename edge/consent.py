@@ -161,14 +161,21 @@ def load_consent(config: Config, *, now: datetime | None = None) -> Consent:
     ConsentError
         None is named, it can't be used, or it was withdrawn on this device.
     """
-    settings = config.record
+    settings, now = config.record, now or datetime.now(timezone.utc)
     if not settings.consent:
         raise ConsentError("record.consent", "names no consent record", fix="`emogaze consent new` makes one")
     operators = KeyRing(keys_dir(config.keys.dir)).trusted("operators")
-    consent = read_consent(Path(settings.consent), operators, now=now or datetime.now(timezone.utc))
-    if settings.dir and withdrawal_marker(Path(settings.dir), consent.id).exists():
-        raise ConsentError(settings.consent, f"consent {consent.id} was withdrawn", fix="take a new one")
+    consent = read_consent(Path(settings.consent), operators, now=now)
+    if settings.dir and (problem := consent_problem(Path(settings.dir), consent, now=now)):
+        raise ConsentError(settings.consent, problem, fix="take a new one")
     return consent
+
+
+def consent_problem(folder: Path, consent: Consent, *, now: datetime) -> str:
+    """Return why a consent that was good doesn't hold any more: it ran out, or was withdrawn on this device."""
+    if now >= consent.expires:
+        return f"consent {consent.id} has expired"
+    return f"consent {consent.id} was withdrawn" if withdrawal_marker(folder, consent.id).exists() else ""
 
 
 def limit_event(event: Event, purposes: Collection[str]) -> Event | None:
@@ -191,6 +198,11 @@ class LimitedSink(Sink):
     def __init__(self, sink: Sink, purposes: Collection[str]) -> None:
         self.name = sink.name
         self.sink, self.purposes = sink, frozenset(purposes)
+
+    @property
+    def dropped(self) -> int:
+        """What the sink behind lost."""
+        return getattr(self.sink, "dropped", 0)
 
     def event(self, event: Event) -> None:
         limited = limit_event(event, self.purposes)

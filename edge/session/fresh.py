@@ -1,6 +1,6 @@
 """Make a session's identity in a process of its own, so that it is gone from memory once it is encrypted.
 
-Run by path, with the study's recipients on stdin, one a line. Prints the session's recipient, then the identity
+Run as a module, with the study's recipients on stdin, one a line. Prints the session's recipient, then the identity
 encrypted to the study in base64. Python can't wipe a string; the kernel wipes the pages of a process that ends.
 """
 

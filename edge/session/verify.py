@@ -53,6 +53,7 @@ class _Findings:
     damaged: list[str] = field(default_factory=list)
     shortened: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     bad_chunks: list[tuple[int, int]] = field(default_factory=list)
 
     def state(self) -> State:
@@ -111,7 +112,7 @@ def verify(
         n_signed_bytes=sum(signed.values()),
         n_checkpoints=sum("size" in line for line in chain.lines),
         chunks_checked=bool(identity),
-        problems=found.damaged + found.shortened + found.torn,
+        problems=found.damaged + found.shortened + found.torn + found.notes,
         bad_chunks=found.bad_chunks,
     )
 
@@ -155,6 +156,11 @@ def _digest(path: Path, begin: int, end: int) -> str:
 def _check_end(chain: Chain, segments: dict[int, Path], signed: dict[int, int], found: _Findings) -> None:
     """Say how the session ends, and what lies beyond its signed end."""
     last = chain.lines[-1] if chain.lines else {}
+    for name in ("dropped_events", "dropped_pictures"):
+        if name in last:
+            found.notes.append(
+                f"{last[name]} {name.removeprefix('dropped_')} came faster than the disk and were dropped"
+            )
     if "stopped" in last:
         found.torn.append(f"recording stopped: {last['stopped']}")
     newest = max(signed, default=0)

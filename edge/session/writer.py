@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import secrets
 import subprocess
 import sys
@@ -59,6 +60,8 @@ class SessionWriter:
         What the session's first line says besides: the consent's id. Plain text; no names, no subject.
     metadata : dict
         Name to text values, written encrypted into each segment (configuration, consent record).
+    may_go_on : callable
+        Asked at each flush: why recording must stop now, or an empty text.
     disk, clock
         Injected by tests.
     """
@@ -70,16 +73,18 @@ class SessionWriter:
         header: dict[str, Any],
         metadata: dict[str, dict[str, str]],
         *,
+        may_go_on: Callable[[], str] = str,
         disk: Disk | None = None,
         clock: Clock = monotonic_ns,
     ) -> None:
         from edge import __version__
 
-        self._settings, self._metadata, self._clock = settings, metadata, clock
+        self._settings, self._metadata, self._clock, self._may_go_on = settings, metadata, clock, may_go_on
         self._disk = disk or Disk()
         self._mono_ns, self._unix_ns = session_epoch()
         self.paths = SessionPaths(Path(settings.dir) / _session_name(self._unix_ns))
         self.stopped = ""  #: why recording ended before it was told to
+        self.dropped: dict[str, int] = {}  #: what never reached the writer; written into the last line
         self._take: Take = _nothing
         self._ended = False
         self._number = 0
@@ -113,7 +118,8 @@ class SessionWriter:
         try:
             while not self._ended:
                 self._write_segment()
-            self._chain.append("close", **self._position(), **({"stopped": self.stopped} if self.stopped else {}))
+            stopped = {"stopped": self.stopped} if self.stopped else {}
+            self._chain.append("close", **self._position(), **stopped, **self.dropped)
         except Exception as error:  # noqa: BLE001 - age wraps what was raised in its callbacks; `_fail` names it
             self._fail(error)
         finally:
@@ -166,15 +172,16 @@ class SessionWriter:
 
     def _flush(self, segment: SegmentWriter) -> None:
         self._next_flush_ns = self._clock() + self._settings.flush_ms * NS_PER_MS
-        free = self._disk.free_bytes(self.paths.folder) // MB
-        if free < self._settings.min_free_mb:
-            self.stopped = (
-                f"{free} MB are left on the disk, fewer than record.min_free_mb = {self._settings.min_free_mb}"
-            )
+        self.stopped = self._may_go_on() or self._space_problem()
+        if self.stopped:
             self._ended = True
             segment.finish()
         else:
             segment.body.settle()
+
+    def _space_problem(self) -> str:
+        free, least = self._disk.free_bytes(self.paths.folder) // MB, self._settings.min_free_mb
+        return f"{free} MB are left on the disk, fewer than record.min_free_mb = {least}" if free < least else ""
 
     def _position(self) -> dict[str, Any]:
         file = self._segment.file
@@ -202,9 +209,10 @@ def fresh_recipient(study: tuple[str, ...]) -> tuple[str, bytes]:
     RecordingError
         pyrage is missing, or the process failed.
     """
-    script = Path(__file__).with_name("fresh.py")
+    root = str(Path(__file__).parents[2])
     child = subprocess.run(
-        [sys.executable, "-I", str(script)],
+        [sys.executable, "-m", "edge.session.fresh"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)},
         input="\n".join(study),
         capture_output=True,
         text=True,

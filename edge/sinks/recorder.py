@@ -8,12 +8,13 @@ import logging
 import os
 import threading
 from collections import deque
+from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from edge.config import Config
-from edge.consent import ConsentError, LimitedSink, load_consent
+from edge.consent import ConsentError, LimitedSink, consent_problem, load_consent
 from edge.errors import ConfigError, RecordingError
 from edge.files import plain
 from edge.keys import KeyRing, harden_process, keys_dir
@@ -58,7 +59,13 @@ def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
             "emogaze.consent": metadata_json(json.loads(Path(settings.consent).read_text(encoding="utf-8"))),
             "emogaze.header": metadata_json(plain(header)),
         }
-        writer = SessionWriter(settings, keys, {"consent": consent.id}, metadata)
+        writer = SessionWriter(
+            settings,
+            keys,
+            {"consent": consent.id},
+            metadata,
+            may_go_on=lambda: consent_problem(folder, consent, now=datetime.now(timezone.utc)),
+        )
     except BaseException:
         lock.release()
         raise
@@ -103,6 +110,11 @@ class Recorder(Sink):
         self._thread = threading.Thread(target=writer.record, args=(self._take,), name="recorder", daemon=True)
         self._thread.start()
 
+    @property
+    def dropped(self) -> int:
+        """How many events and pictures the disk was too slow for."""
+        return self.dropped_events + self.dropped_pictures
+
     def event(self, event: Event) -> None:
         self.dropped_events += self._put(event)
 
@@ -112,6 +124,8 @@ class Recorder(Sink):
 
     def close(self) -> None:
         with self._ready:
+            counts = {"dropped_events": self.dropped_events, "dropped_pictures": self.dropped_pictures}
+            self.writer.dropped = {name: count for name, count in counts.items() if count}
             self._closing = True
             self._ready.notify()
         self._thread.join(CLOSE_WAIT_S)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
 
+from edge.consent import consent_problem, read_consent
 from edge.errors import KeyFileError, RecordingError
 from edge.exports import export
 from edge.keys import KeyRing
@@ -148,3 +150,27 @@ def test_a_picture_needs_its_purpose(study):
         sink.picture(RedactedFrame(1, 1, np.zeros((16, 16, 3), np.uint8), "cam", "scene", ()))
     items = list(read_items(sessions(study.recordings)[-1].folder, study.identity))
     assert not any(isinstance(item, Picture) for item in items)
+
+
+def test_withdrawal_stops_a_running_recording(study):
+    consent = study.consent()
+    with (
+        pytest.raises(RecordingError, match=r"recording stopped: consent .* was withdrawn"),
+        study.open(consent=str(consent), flush_ms=50) as sink,
+    ):
+        sink.event(study.events(1)[0])
+        withdraw(study.recordings, json.loads(consent.read_text())["id"], study.ring, by="S-01")
+        for event in study.events(200):
+            sink.event(event)
+            time.sleep(0.01)
+
+
+def test_a_running_recording_asks_whether_its_consent_still_holds(study):
+    now = datetime.now(timezone.utc)
+    path = study.consent(days=2, now=now)
+    consent = read_consent(path, study.ring.trusted("operators"), now=now)
+    assert consent_problem(study.recordings, consent, now=now) == ""
+    later = now + timedelta(days=2)
+    assert consent_problem(study.recordings, consent, now=later) == f"consent {consent.id} has expired"
+    withdraw(study.recordings, consent.id, study.ring, by="S-01")
+    assert consent_problem(study.recordings, consent, now=now) == f"consent {consent.id} was withdrawn"

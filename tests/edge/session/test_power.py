@@ -275,5 +275,7 @@ def test_a_full_queue_drops_and_counts(study):
             sink.event(event)
         dropped = sink.sink.dropped_events
     got = list(read_events(next(study.recordings.glob("*Z-*")), study.identity))
+    paths = SessionPaths(next(study.recordings.glob("*Z-*")))
+    assert f"{dropped} events came faster than the disk" in verify(paths).problems[-1]
     assert dropped > 0
     assert len(got) + dropped == 5000
