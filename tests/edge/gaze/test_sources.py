@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,11 +13,13 @@ import pytest
 from edge import plugins
 from edge.config import FixationConfig, GazeConfig
 from edge.errors import ConfigError, EmoGazeError, SourceError
+from edge.events import gaze_to_plain
+from edge.gaze.base import GazeInfo
 from edge.gaze.fixations import detect
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import Look, free_looks, saccade_s, simulate, write_csv
 from edge.gaze.sources import open_gaze, open_mapping
-from edge.records import NAN, GazeSample
+from edge.records import NAN, Event, GazeSample, RawGaze
 
 END = 2**63 - 1
 SCREEN = "screen = {width_mm = 510, height_mm = 287, width_px = 1920, height_px = 1080, distance_mm = 650}"
@@ -40,12 +44,25 @@ def config_of(name: str, data: Path, folder: Path) -> GazeConfig:
     pytest.fail(f"give gaze source {name!r} a recording in this test")
 
 
+def record_session(study: Any) -> str:
+    """Record ten gaze samples, two a frame."""
+    info = GazeInfo("tracker", "direction", "deg", "top-left", live=True)
+    with study.open() as sink:
+        sink.event(Event(0, 0, 0, "session", {"gaze": asdict(info)}))
+        for i in range(5):
+            samples = [RawGaze(2 * i + k, i * 20_000_000 + k * 10_000_000, float(i), 0.0) for k in range(2)]
+            sink.event(Event(1 + i, i * 20_000_000, i * 20_000_000, "score", {"gaze": gaze_to_plain(samples)}))
+    return f"session:{next(study.recordings.glob('*Z-*'))}?identity={study.identity}"
+
+
 def is_live(name: str) -> bool:
     return getattr(plugins.load("edge.gaze", name, setting="gaze.format"), "LIVE", False)
 
 
 @pytest.fixture(params=[name for name in plugins.names("edge.gaze") if not is_live(name)])
 def config(request: pytest.FixtureRequest, data: Path, tmp_path: Path) -> GazeConfig:
+    if request.param == "session":
+        return GazeConfig(source=record_session(request.getfixturevalue("study")))
     return config_of(request.param, data, tmp_path)
 
 
