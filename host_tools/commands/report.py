@@ -1,11 +1,14 @@
-"""`python -m host_tools report`: the page of one run."""
+"""`python -m host_tools report`: the page of one run, or of one evaluation."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from host_tools.report.page import Page
 
 
 def add(app: typer.Typer) -> None:
@@ -13,15 +16,22 @@ def add(app: typer.Typer) -> None:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="folder with summary.json, events.ndjson and redacted.mp4")],
+    folder: Annotated[Path, typer.Argument(help="a run (summary.json, events.ndjson, redacted.mp4), or an evaluation")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the page; default: report.html in it")] = None,
 ) -> None:
-    """Write one self-contained page: video, key frames, FCC and emotion over time, fixations, latencies, options."""
+    """Write one self-contained page: of a run of the runtime, or of an evaluation that is finished."""
     import matplotlib
-
-    from host_tools.report.run_page import build_page
 
     matplotlib.use("Agg")
     path = output or folder / "report.html"
-    build_page(folder).write(path)
+    _page(folder).write(path)
     print(path)
+
+
+def _page(folder: Path) -> Page:
+    from host_tools.evaluate import page as evaluation
+    from host_tools.report.run_page import build_page
+
+    if (folder / "summary.json").is_file() or not (folder / "results.json").is_file():
+        return build_page(folder)
+    return evaluation.build(evaluation.read_results(folder), folder)

@@ -44,6 +44,7 @@ def generate(folder: Path, *, pictures_per_emotion: int = 6, viewers: int = 4, s
     """
     rng = np.random.default_rng(seed)
     seen: list[_Seen] = []
+    shown = [0] * _N_PARTICIPANTS
     number = 0
     for label in LABELS:
         for k in range(pictures_per_emotion):
@@ -63,7 +64,9 @@ def generate(folder: Path, *, pictures_per_emotion: int = 6, viewers: int = 4, s
                     split=split,
                     media=media,
                     gaze=f"gaze/{name}.csv",
+                    t_s=str(4 * shown[viewer]),
                 )
+                shown[viewer] += 1
                 looks = _looks(things, rng)
                 _write_gaze(folder / sample.gaze, looks, rng)
                 seen.append(_Seen(sample, things, looks))
@@ -128,7 +131,7 @@ def _write_annotations(folder: Path, seen: Sequence[_Seen], rng: np.random.Gener
     rows = []
     for s in seen:
         for thing in s.things:
-            for annotator, slips in (("A", 0.04), ("B", 0.08)):
+            for annotator, slips in (("A", 0.03), ("B", 0.05)):
                 label = str(rng.choice(names)) if rng.random() < slips else thing.name
                 place = {"x_px": thing.x_px, "y_px": thing.y_px}
                 rows.append({"sample_id": s.sample.sample_id, "annotator": annotator, **place, "label": label})
@@ -186,6 +189,7 @@ _EVALUATION = """\
 dataset = "."
 split = "test"
 baseline = "face-sdk"
+temporal_window_s = 20
 
 [[systems]]
 name = "context-net"

@@ -65,6 +65,7 @@ class EvaluateConfig(Section, frozen=True):
     sigma_px: Annotated[float, msgspec.Meta(gt=0)] = 10.0
     cluster_px: Annotated[float, msgspec.Meta(gt=0)] = 30.0
     cluster_deg: Annotated[float, msgspec.Meta(gt=0)] = 3.0
+    temporal_window_s: Annotated[float, msgspec.Meta(gt=0)] = 60.0
     score: ScoreConfig = ScoreConfig()
     models: ModelsConfig = ModelsConfig()
     environment: EnvironmentConfig = EnvironmentConfig()

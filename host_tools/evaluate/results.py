@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
 from collections import Counter
@@ -14,10 +15,14 @@ import numpy as np
 
 import edge
 from edge.manifest import load_manifest, models_dir
+from host_tools.datasets.layout import table_path
 from host_tools.evaluate import ablations as ab
 from host_tools.evaluate import attended, comparisons
+from host_tools.evaluate import cases as cs
 from host_tools.evaluate import cawf1 as ev
+from host_tools.evaluate import regions as rg
 from host_tools.evaluate.run import Evaluation
+from host_tools.evaluate.systems import content_hash
 from host_tools.metrics import checks as ck
 from host_tools.metrics.estimates import mean_with_interval
 
@@ -39,16 +44,25 @@ LOW_RATE_HZ = 100.0
 def collect(state: Evaluation) -> dict[str, Any]:
     """Work everything out and return it."""
     systems = comparisons.resampled(state.scored, state.config)
+    regions = rg.find_regions(state)
+    kappa = regions.check(state)
     return {
-        "dataset": card(state),
-        "checks": [ev.check_dict(check) for check in dataset_checks(state)],
-        "systems": {run.config.name: _system(state, run.config.name) for run in state.runs},
+        "dataset": {**card(state), "annotators": rg.pairwise_agreement(regions), "n_regions": len(regions.clusters)},
+        "checks": [ev.check_dict(check) for check in (kappa, *dataset_checks(state))],
+        "systems": {run.config.name: _system(state, run.config.name, kappa) for run in state.runs},
         "comparisons": comparisons.pairwise(state, systems),
         "leads": comparisons.leads(state, systems),
         "against_bases": comparisons.against_bases(systems, state.config.correction),
         "ablations": ab.ablations(state),
         "sweeps": ab.sweeps(state),
         "gamma": ab.gamma(state),
+        "regions": [row for scored in state.scored for row in rg.per_region(state, regions, scored)],
+        "transitions": rg.transitions(state, regions),
+        "dynamics": rg.dynamics_by_emotion(state, regions),
+        "over_time": [row for scored in state.scored for row in rg.over_time(state, scored)],
+        "fcc_histograms": cs.histograms(state),
+        "fixation_maps": cs.fixation_maps(state),
+        "cases": cs.cases(state),
         "published": {"systems": PUBLISHED, "ablations": PUBLISHED_ABLATIONS},
         "made_with": made_with(state),
     }
@@ -85,14 +99,8 @@ def card(state: Evaluation) -> dict[str, Any]:
 
 
 def dataset_checks(state: Evaluation) -> list[ck.Check]:
-    """Return the checks of the data set itself; each system's own stand with its scores."""
-    info = state.dataset.info
-    return [
-        ck.kappa(info.kappa, info.kappa_kind or "unnamed"),
-        ck.synchronisation(info.sync_ms),
-        _gaze_rate(state),
-        _off_picture(state),
-    ]
+    """Return the checks of the data set's streams; each system's own stand with its scores."""
+    return [ck.synchronisation(state.dataset.info.sync_ms), _gaze_rate(state), _off_picture(state)]
 
 
 def _gaze_rate(state: Evaluation) -> ck.Check:
@@ -131,8 +139,22 @@ def made_with(state: Evaluation) -> dict[str, Any]:
             "sha256": manifest.sha256,
             "weights": manifest.weights,
         },
+        "inputs": _inputs(state),
         "settings": msgspec.to_builtins(config),
     }
+
+
+def _inputs(state: Evaluation) -> dict[str, str]:
+    """Return the hash of each table that was read, and one of all pictures."""
+    folder = state.dataset.folder
+    tables = {f"{name} table": table_path(folder, name) for name in ("samples", "fixations", "annotations")}
+    paths = {name: path for name, path in tables.items() if path}
+    for system in state.config.systems:
+        for kind in ("predictions", "fixations", "maps"):
+            if value := getattr(system, kind):
+                paths[f"{system.name} {kind}"] = state.base / value
+    pictures = hashlib.sha256("\n".join(f"{k} {v}" for k, v in state.media_sha.items()).encode()).hexdigest()
+    return {**{name: content_hash(path) for name, path in paths.items()}, "pictures": pictures}
 
 
 def _version(name: str) -> str:
@@ -142,12 +164,9 @@ def _version(name: str) -> str:
         return ""
 
 
-def _system(state: Evaluation, name: str) -> dict[str, Any]:
-    config, info = state.config, state.dataset.info
-    facts = {
-        "kappa": ck.kappa(info.kappa, info.kappa_kind or "unnamed"),
-        "sync": ck.synchronisation(info.sync_ms),
-    }
+def _system(state: Evaluation, name: str, kappa: ck.Check) -> dict[str, Any]:
+    config = state.config
+    facts = {"kappa": kappa, "sync": ck.synchronisation(state.dataset.info.sync_ms)}
     sources = {}
     for scored in state.scored:
         if scored.system == name:

@@ -27,6 +27,10 @@ def all_tables(results: Results) -> list[ReportTable]:
         ablations(results),
         *sweeps(results),
         gamma(results),
+        regions(results),
+        transitions(results),
+        dynamics(results),
+        over_time(results),
         same_label_two_scenes(results),
         checks(results),
     ]
@@ -209,6 +213,48 @@ def gamma(results: Results) -> ReportTable:
     return ReportTable("gamma", caption, columns, rows)
 
 
+def regions(results: Results) -> ReportTable:
+    """FCC and cawF1 of each semantic region, with the region's weight."""
+    columns = ("system", "attention", "region", "fixations", "weight", "samples", "mean FCC", "cawF1 (macro)", "base")
+    rows = [
+        [
+            *(r["system"], r["source"], r["region"], r["n_fixations"], r["weight"], r["n"]),
+            *(r["mean_fcc"]["value"], r[cl.HEADLINE]["value"], r["base"]["value"]),
+        ]
+        for r in results["regions"]
+    ]
+    caption = "Per semantic region; its weight is its share of fixations. Below ten samples there is no score."
+    return ReportTable("regions", caption, columns, rows)
+
+
+def transitions(results: Results) -> ReportTable:
+    """How far transitions between regions agree with people's."""
+    rows = [[r["system"], r["agreement"], r["n"]] for r in results["transitions"]]
+    caption = "Agreement (Dice) of transitions between regions with people's."
+    return ReportTable("transitions", caption, ("system", "agreement", "samples"), rows)
+
+
+def dynamics(results: Results) -> ReportTable:
+    """What looking is like, per emotion."""
+    keys = ("median_fixation_ms", "fixations_per_s", "shifts_per_s", "stickiness", "transition_entropy_bits")
+    rows = [[r["emotion"], r["n"], *(r.get(key) for key in keys)] for r in results["dynamics"]]
+    columns = ("emotion", "samples", *(key.replace("_", " ") for key in keys))
+    return ReportTable("dynamics", "Gaze dynamics per emotion; means over samples.", columns, rows)
+
+
+def over_time(results: Results) -> ReportTable:
+    """cawF1 in sliding windows of time."""
+    columns = ("system", "attention", "from s", "window s", "n", "mean FCC", "cawF1 (macro)", "base")
+    rows = [
+        [
+            *(r["system"], r["source"], r["start_s"], r["window_s"], r["n"]),
+            *(r["mean_fcc"]["value"], r[cl.HEADLINE]["value"], r["base"]["value"]),
+        ]
+        for r in results["over_time"]
+    ]
+    return ReportTable("over_time", "cawF1 in sliding windows of the session's time.", columns, rows)
+
+
 def same_label_two_scenes(results: Results) -> ReportTable:
     """Emotions whose F1 is the same in two scene types while their FCC differs: what cawF1 adds to F1."""
     columns = ("system", "attention", "scene", "n", "macro-F1", "mean FCC", "(1/n) sum FCC x F1")
@@ -223,12 +269,19 @@ def same_label_two_scenes(results: Results) -> ReportTable:
 
 def checks(results: Results) -> ReportTable:
     """All checks, those of the data set first."""
-    columns = ("of", "check", "status", "what was found")
-    rows = [["data set", c["name"], c["status"], c["text"]] for c in results["checks"]]
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for c in results["checks"]:
+        found.setdefault((c["name"], c["status"], c["text"]), []).append("data set")
     for name, source, body in _bodies(results):
-        rows.append([f"{name} ({source})", "cawF1 applies", body["applies"], body["applies_reason"]])
-        rows += [[f"{name} ({source})", c["name"], c["status"], c["text"]] for c in body["checks"]]
-    return ReportTable("checks", "Checks.", columns, rows)
+        found.setdefault(("cawF1 applies", body["applies"], body["applies_reason"]), []).append(f"{name} ({source})")
+        for c in body["checks"]:
+            found.setdefault((c["name"], c["status"], c["text"]), []).append(f"{name} ({source})")
+    n_all = sum(1 for _ in _bodies(results))
+    rows = []
+    for (name, status, text), owners in found.items():
+        of = "data set" if "data set" in owners else "all systems" if len(owners) == n_all else ", ".join(owners)
+        rows.append([name, status, text, of])
+    return ReportTable("checks", "Checks.", ("check", "status", "what was found", "of"), rows)
 
 
 def interval(ci95: Sequence[float | None]) -> str:

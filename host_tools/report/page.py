@@ -149,7 +149,8 @@ class Section:
         import matplotlib.pyplot as plt
 
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
+        with plt.rc_context({"svg.hashsalt": "emogaze"}):  # else ids are random, and equal results give other pages
+            figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
         plt.close(figure)
         self.parts.append(_figure(_data_uri(buffer.getvalue(), "image/svg+xml"), caption, "plot"))
 

@@ -113,3 +113,26 @@ def test_a_second_run_does_nothing_again_and_says_the_same(example: Path, result
     again = json.loads(run(*command))
     assert again == results
     assert {p: p.stat().st_mtime_ns for p in (example / "out" / "done").rglob("*.msgpack")} == done
+
+
+def test_report_is_one_page_that_says_simulated_and_published(example: Path, results: dict[str, Any]) -> None:
+    page = (example / "out" / "report.html").read_text()
+    assert "All of it is simulated" in page
+    assert "EmoGazeNet</td><td>published" in page
+    assert 'src="http' not in page
+    assert 'href="http' not in page
+    again = example / "again.html"
+    run("report", str(example / "out"), "-o", str(again))
+    assert again.read_text() == page
+
+
+def test_cases_are_described_and_drawn(example: Path, results: dict[str, Any]) -> None:
+    kinds = {case["kind"] for case in results["cases"]}
+    assert {"best", "influence"} <= kinds
+    assert all((example / "out" / case["picture"]).is_file() for case in results["cases"])
+    assert results["fixation_maps"][0]["n_fixations"] >= results["fixation_maps"][-1]["n_fixations"]
+
+
+def test_regions_are_weighted_by_their_share_of_fixations(results: dict[str, Any]) -> None:
+    chosen = [r for r in results["regions"] if (r["system"], r["source"]) == ("face-sdk", "observed")]
+    assert sum(r["weight"] for r in chosen) == pytest.approx(1)
