@@ -178,6 +178,9 @@ class RedactConfig(Section, frozen=True):
     recall_score: Annotated[float, _number("faces of the recall detector below this are dropped", ge=0, le=1)] = 0.3
     recall_hz: Annotated[float, _number("recall detector passes per second; 0 = every frame", ge=0, le=120)] = 10.0
     recall_size_px: Annotated[int, _number("long side that the recall detector sees on clips", ge=64, le=4096)] = 960
+    turned: Annotated[
+        Literal["never", "stills", "always"], _text("search pictures also turned by 90, 180 and 270 degrees")
+    ] = "stills"
     max_wait_ms: Annotated[int, _number("a picture waits at most this long for a recall pass", ge=0, le=5000)] = 500
     hold_ms: Annotated[int, _number("a face that is lost stays covered this long", ge=0, le=10000)] = 500
 

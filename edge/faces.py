@@ -1,6 +1,8 @@
-"""Face detection: a picture in, boxes out. Two decoders: full-range BlazeFace (fast) and CenterFace (misses least)."""
+"""Face detection: a picture in, boxes out. Decoders of full-range BlazeFace (fast) and CenterFace (misses least)."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +33,7 @@ class FaceDetector:
     """
 
     def __init__(self, model: Model, origin: FaceOrigin | None = None) -> None:
-        decoders = {"blazeface_full": self._blazeface, "centerface": self._centerface}
+        decoders = {"blazeface_full": self._blazeface, "centerface": self._centerface, "boxes": self._boxes}
         name = model.manifest.decoder
         if name not in decoders:
             known = ", ".join(decoders)
@@ -64,6 +66,40 @@ class FaceDetector:
         keep = suppress(boxes, scores)
         return [Face(_box(boxes[i]), float(scores[i]), origin=self.origin) for i in keep]
 
+    def detect_turned(self, image: Image, min_score: float, long_side_px: int | None = None) -> list[Face]:
+        """Find faces in the picture turned by 90, 180 and 270 degrees: detectors learn from upright faces.
+
+        Parameters and result are those of `detect`; the faces come turn by turn.
+        """
+        found = []
+        for turns in (1, 2, 3):
+            turned = np.ascontiguousarray(np.rot90(image, turns))
+            for face in self.detect(turned, min_score, long_side_px):
+                found.append(replace(face, box=turn_back(face.box, turns, (image.shape[1], image.shape[0]))))
+        return found
+
+    def landmarks(self, image: Image, near: tuple[float, float], long_side_px: int) -> npt.NDArray | None:
+        """Return the five landmarks of the best face that holds the point `near`: eyes, nose, corners of the mouth.
+
+        CenterFace alone gives them. float64 (5, 2): x, y in pixels of `image`; None where there is no such face.
+        """
+        if self.model.manifest.decoder != "centerface" or image.size == 0:
+            return None
+        scale = long_side_px / max(image.shape[:2])
+        out = self._infer(_to_stride(image, scale), ("heatmap", "scale", "offset", "landmarks"))
+        boxes, scores = decode_centerface(out["heatmap"][0, 0], out["scale"][0], out["offset"][0], 0.2)
+        rows, columns = np.nonzero(out["heatmap"][0, 0] >= 0.2)
+        best = None
+        for i in np.argsort(-scores):
+            x, y, w, h = boxes[i]
+            if x <= near[0] * scale <= x + w and y <= near[1] * scale <= y + h:
+                best = i
+                break
+        if best is None:
+            return None
+        yx = out["landmarks"][0, :, rows[best], columns[best]].reshape(5, 2).astype(np.float64)
+        return (yx[:, ::-1] * boxes[best, 2:] + boxes[best, :2]) / scale
+
     def _blazeface(self, image: Image, min_score: float, long_side_px: int | None) -> tuple[Boxes, npt.NDArray]:
         side, _ = self._spec.size()
         scale = side / max(image.shape[:2])
@@ -74,16 +110,34 @@ class FaceDetector:
 
     def _centerface(self, image: Image, min_score: float, long_side_px: int | None) -> tuple[Boxes, npt.NDArray]:
         scale = (long_side_px or max(image.shape[:2])) / max(image.shape[:2])
-        height, width = (max(1, round(side * scale)) for side in image.shape[:2])
-        canvas, _, _ = _letterbox(image, scale, (-(-width // 32) * 32, -(-height // 32) * 32), centred=False)
-        out = self._infer(canvas, ("heatmap", "scale", "offset"))
+        out = self._infer(_to_stride(image, scale), ("heatmap", "scale", "offset"))
         boxes, scores = decode_centerface(out["heatmap"][0, 0], out["scale"][0], out["offset"][0], min_score)
         return boxes / scale, scores
+
+    def _boxes(self, image: Image, min_score: float, long_side_px: int | None) -> tuple[Boxes, npt.NDArray]:
+        """Take boxes and scores as the network decodes them itself."""
+        side, _ = self._spec.size()
+        scale = side / max(image.shape[:2])
+        canvas, _, _ = _letterbox(image, scale, (side, side), centred=False)
+        out = self._infer(canvas, ("boxes", "scores"))
+        found = np.flatnonzero(out["scores"][0] >= min_score)
+        return out["boxes"][0, found].astype(np.float64) / scale, out["scores"][0, found].astype(np.float64)
 
     def _infer(self, canvas: Image, outputs: tuple[str, ...]) -> Tensors:
         batch = new_batch(self._spec, 1, (canvas.shape[1], canvas.shape[0]))
         fill_input(canvas, self._spec, batch[0])
         return self.model.infer({self._spec.name: batch}, outputs)
+
+
+def turn_back(box: Box, turns: int, size: tuple[int, int]) -> Box:
+    """Return where a box of a picture that was turned by `turns` quarters counter-clockwise lay in the picture.
+
+    `size` is the width and height of the picture before it was turned.
+    """
+    if turns == 0:
+        return box
+    x, y, w, h = turn_back(box, turns - 1, (size[1], size[0]))
+    return size[0] - y - h, x, h, w
 
 
 def decode_blazeface(
@@ -154,6 +208,12 @@ def suppress(boxes: Boxes, scores: npt.NDArray, max_iou: float = MAX_IOU) -> lis
         common = np.prod(np.clip(shared, 0, None), axis=1)
         order = rest[common <= max_iou * (areas[best] + areas[rest] - common)]
     return keep
+
+
+def _to_stride(image: Image, scale: float) -> Image:
+    """Scale a picture, and fill it up to sides that are multiples of CenterFace's stride of 32."""
+    height, width = (max(1, round(side * scale)) for side in image.shape[:2])
+    return _letterbox(image, scale, (-(-width // 32) * 32, -(-height // 32) * 32), centred=False)[0]
 
 
 def _letterbox(image: Image, scale: float, size: tuple[int, int], *, centred: bool) -> tuple[Image, int, int]:

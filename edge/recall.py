@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from edge.faces import FaceDetector
 from edge.records import Box, Face, Frame, Image
-from edge.tracking import hull, intersection, merge
+from edge.tracking import distinct, hull, intersection, merge
 
 BLOCKS = 60  #: along the longer side of a picture
 CHANGED = 2.0  #: of 255
@@ -37,10 +37,13 @@ class RecallSearch:
         Faces below are dropped.
     long_side_px : int
         The longer side that the detector sees; a smaller picture is not enlarged.
+    turned : bool
+        Also search turned by 90, 180 and 270 degrees, for faces that lie or hang: four times the work.
     """
 
-    def __init__(self, detector: FaceDetector, min_score: float, long_side_px: int) -> None:
+    def __init__(self, detector: FaceDetector, min_score: float, long_side_px: int, *, turned: bool = False) -> None:
         self._detector, self._min_score, self._long_side_px = detector, min_score, long_side_px
+        self._turned = turned
         self._blocks: _Blocks = np.zeros((0, 0, 3), np.float32)  # colour when each block was last searched
         self._whole_ns = 0
         self._faces: list[Face] = []
@@ -82,7 +85,10 @@ class RecallSearch:
         """Search a part of the picture, at the scale at which the whole is searched."""
         x, y, w, h = (int(v) for v in region)
         side = max(1, round(max(w, h) * min(1.0, self._long_side_px / max(image.shape[:2]))))
-        found = self._detector.detect(image[y : y + h, x : x + w], self._min_score, side)
+        part = image[y : y + h, x : x + w]
+        found = self._detector.detect(part, self._min_score, side)
+        if self._turned:
+            found = distinct([*found, *self._detector.detect_turned(part, self._min_score, side)])
         return [replace(f, box=(f.box[0] + x, f.box[1] + y, f.box[2], f.box[3])) for f in found]
 
 

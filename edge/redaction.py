@@ -12,6 +12,8 @@ from typing import Any, Literal
 import cv2
 import numpy as np
 
+from edge import metadata
+from edge.audit import Auditor
 from edge.backends.base import open_model
 from edge.capture import open_capture
 from edge.capture.file import import_av
@@ -32,6 +34,7 @@ from edge.tracking import distinct
 
 STILL_SIDES_PX = (640, 320)  #: beside full size, for faces that fill the picture
 FULL_SIDE_PX = 4096  #: a larger still is searched at this size, since memory grows with the area
+TURNED_SIDE_PX = 1280  #: turned by 90, 180 and 270 degrees it is searched at most at this size
 JPEG_QUALITY = 95
 JPEG_SUFFIXES = {".jpg", ".jpeg"}
 
@@ -55,7 +58,9 @@ class Detectors:
         """Return the recall detector for the pictures of one stream; None where there is none."""
         if self.recall is None:
             return None
-        return RecallSearch(self.recall, settings.recall_score, settings.recall_size_px)
+        return RecallSearch(
+            self.recall, settings.recall_score, settings.recall_size_px, turned=settings.turned == "always"
+        )
 
     def on_still(self, image: Image, settings: RedactConfig) -> list[Face]:
         """Run the recall detector on a still at full size and smaller ones; a small still also at twice its size."""
@@ -65,7 +70,11 @@ class Detectors:
         sides = [full, *(s for s in STILL_SIDES_PX if s < full)]
         if full <= max(STILL_SIDES_PX):
             sides.append(2 * full)
-        return distinct(face for side in sides for face in detector.detect(image, score, side))
+        faces = [face for side in sides for face in detector.detect(image, score, side)]
+        if settings.turned != "never":
+            turned = dict.fromkeys(min(side, TURNED_SIDE_PX) for side in sides)
+            faces += [face for side in turned for face in detector.detect_turned(image, score, side)]
+        return distinct(faces)
 
 
 @dataclass(slots=True)
@@ -76,6 +85,7 @@ class Report:
     output: Path
     audio: Audio = "none"
     note: str = ""
+    removed: list[str] = field(default_factory=list)
     frames: list[dict[str, Any]] = field(default_factory=list)
     withheld_reasons: Counter[str] = field(default_factory=Counter)
     suspected_leaks: int = 0
@@ -144,7 +154,13 @@ def plan(source: Path, output: Path) -> list[tuple[Path, Path]]:
 
 
 def redact_still(
-    source: Path, output: Path, detectors: Detectors, settings: RedactConfig, *, frame_id: int = 0
+    source: Path,
+    output: Path,
+    detectors: Detectors,
+    settings: RedactConfig,
+    *,
+    frame_id: int = 0,
+    auditor: Auditor | None = None,
 ) -> Report:
     """Write a covered copy of a still. Its transparency is kept; EXIF and all other metadata stay behind."""
     picture = read_picture(source)
@@ -153,7 +169,9 @@ def redact_still(
     redactor = Redactor(settings)
     (redacted,) = redactor.push(frame, [], detectors.on_still(frame.image, settings), None)
     write_still(output, redacted, picture.alpha)
-    report = Report(source, output)
+    if auditor:
+        auditor.look(source.name, picture.image, redacted)
+    report = Report(source, output, removed=metadata.of_still(source))
     report.add(redacted)
     return report
 
@@ -191,6 +209,7 @@ def redact_clip(
     look: Look | None = None,
     *,
     keep_audio: bool = False,
+    auditor: Auditor | None = None,
     watch: Callable[[Iterator[RedactedFrame], int | None], Iterator[RedactedFrame]] | None = None,
 ) -> Report:
     """Write a covered copy of a clip, picture by picture at its own times. The container's tags stay behind.
@@ -207,6 +226,8 @@ def redact_clip(
         Where someone looks; without it every face is covered.
     keep_audio : bool
         Copy the sound. A voice tells who someone is, so it is left out by default.
+    auditor : Auditor, optional
+        Checks one picture a second.
     watch : callable, optional
         Wraps the pictures and their expected number, e.g. to show progress.
 
@@ -216,16 +237,26 @@ def redact_clip(
         The clip can't be read, gaze and clip don't overlap, or the output can't be written; no output is left.
     """
     report = Report(Path(scene.source), output)
+    unchecked: dict[int, Image] = {}
     with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source))) as sound:
         px_per_deg = look.start((source.info.width, source.info.height)) if look else None
         redactor = Redactor(settings, px_per_deg, recall=detectors.recall is not None)
         writer = VideoWriter(output, sound.stream if keep_audio else None)
+
+        def read() -> Frame | None:
+            frame = source.read()
+            if auditor and frame is not None and auditor.is_due(frame.t_ns):
+                unchecked[frame.frame_id] = frame.image
+            return frame
+
         try:
-            pictures = _redacted(source.read, detectors, redactor, settings, look)
+            pictures = _redacted(read, detectors, redactor, settings, look)
             for picture in watch(pictures, source.info.n_frames) if watch else pictures:
                 writer.write(picture)
                 if keep_audio:
                     sound.copy_until(picture.t_ns, writer)
+                if auditor and picture.frame_id in unchecked:
+                    auditor.look(report.source.name, unchecked.pop(picture.frame_id), picture)
                 report.add(picture)
             if look:
                 look.check_overlap(str(source.info.source))
@@ -233,6 +264,7 @@ def redact_clip(
         finally:
             writer.close(whole=False)
         report.note = source.info.note
+        report.removed = metadata.of_clip(report.source)
         report.audio = "none" if sound.stream is None else "kept" if keep_audio else "dropped"
     report.suspected_leaks = redactor.counts.suspected_leaks
     return report

@@ -22,7 +22,7 @@ LAYERS = [
         *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "health"),
         *("monitor", "notify", "logs", "control", "wire", "dp", "curve", "remote"),
     ],
-    ["pipeline", "stages", "redaction"],
+    ["pipeline", "stages", "redaction", "audit", "metadata"],
     ["app"],
     ["commands", "cli"],
 ]

@@ -11,6 +11,7 @@ import typer
 from edge.commands.base import emit_json, progress
 
 if TYPE_CHECKING:
+    from edge.audit import Auditor
     from edge.config import Config
     from edge.redaction import Report
 
@@ -26,6 +27,12 @@ def redact(
     mode: Annotated[str, typer.Option(help="outside-fixation, all or subject-only; default: the settings'.")] = "",
     cover: Annotated[str, typer.Option(help="blur, mosaic or solid; default: the settings'.")] = "",
     keep_audio: Annotated[bool, typer.Option("--keep-audio", help="Copy the sound, though a voice is known.")] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Check the result with a detector that redaction doesn't use.")
+    ] = False,
+    boxes: Annotated[
+        Path | None, typer.Option(help="Drawn faces to check against: a CSV with image, x, y, w, h[, use].")
+    ] = None,
     config: Annotated[Path | None, typer.Option("--config", "-c", help="Settings file.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, section.key=value; repeatable.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -37,18 +44,45 @@ def redact(
     settings = load(config, [*(set_ or []), *(f"{key}={_quoted(value)}" for key, value in given.items() if value)])
     if keep_audio:
         print("emogaze redact: the sound is kept, and a voice tells who someone is", file=sys.stderr)
-    reports = _run(source, output, settings, keep_audio=keep_audio)
+    auditor = _auditor(settings, boxes) if audit or boxes else None
+    reports = _run(source, output, settings, auditor, keep_audio=keep_audio)
+    figures = auditor.result() if auditor else None
     if json:
-        emit_json("redact", _options(settings, keep_audio=keep_audio), _body(reports))
+        emit_json("redact", _options(settings, keep_audio=keep_audio), {**_body(reports), "audit": figures})
         return
     for report in reports:
         covered, withheld = report.faces_covered, report.frames_withheld
         print(f"{report.output}: {len(report.frames)} pictures, {covered} faces covered, {withheld} pictures withheld")
-        for note in filter(None, [report.note, *report.withheld_reasons]):
+        removed = f"left behind: {', '.join(report.removed)}" if report.removed else ""
+        for note in filter(None, [report.note, removed, *report.withheld_reasons]):
             print(f"  {note}")
+    if figures:
+        _print_audit(figures)
 
 
-def _run(source: Path, output: Path, settings: Config, *, keep_audio: bool) -> list[Report]:
+def _auditor(settings: Config, boxes: Path | None) -> Auditor:
+    from edge.audit import Auditor, read_boxes
+
+    return Auditor(settings.models, read_boxes(boxes) if boxes else None)
+
+
+def _print_audit(figures: dict[str, Any]) -> None:
+    print(f"audit by {figures['detector']} of {figures['pictures']} pictures:")
+    for what, name in (("detected", "faces it finds"), ("drawn", "faces that were drawn")):
+        count = figures[what]
+        if count is None:
+            continue
+        print(f"  {name}: {count['covered']} of {count['n']} covered")
+        for kind in ("by_size", "by_pose"):
+            parts = [f"{key} {tally['covered']}/{tally['n']}" for key, tally in count[kind].items()]
+            print(f"    {kind.replace('_', ' ')}: {', '.join(parts)}")
+        for face in count["missed"]:
+            print(f"    not covered: {face['picture']} picture {face['frame_id']}, box {face['box']}")
+    still = figures["still_found"]
+    print(f"  still found after covering: {still['covered']} covered ones, {still['uncovered']} uncovered ones")
+
+
+def _run(source: Path, output: Path, settings: Config, auditor: Auditor | None, *, keep_audio: bool) -> list[Report]:
     from edge.capture.file import matches as is_clip
     from edge.errors import ConfigError
     from edge.redaction import Detectors, Look, plan, redact_clip, redact_still
@@ -65,6 +99,7 @@ def _run(source: Path, output: Path, settings: Config, *, keep_audio: bool) -> l
                 settings.redact,
                 look,
                 keep_audio=keep_audio,
+                auditor=auditor,
                 watch=lambda pictures, total: progress(pictures, "redact", total),
             )
         ]
@@ -72,7 +107,7 @@ def _run(source: Path, output: Path, settings: Config, *, keep_audio: bool) -> l
         raise ConfigError("gaze.source", "belongs to a clip's times, and a still has none")
     detectors = Detectors.open(settings.models)
     return [
-        redact_still(one, other, detectors, settings.redact, frame_id=index)
+        redact_still(one, other, detectors, settings.redact, frame_id=index, auditor=auditor)
         for index, (one, other) in enumerate(progress(pairs, "redact", len(pairs)))
     ]
 
@@ -99,6 +134,7 @@ def _body(reports: list[Report]) -> dict[str, Any]:
                 "n_frames": len(report.frames),
                 "withheld_reasons": dict(report.withheld_reasons),
                 "note": report.note,
+                "removed": report.removed,
             }
             for report in reports
         ],

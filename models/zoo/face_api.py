@@ -22,7 +22,7 @@ _EXPRESSION_SIDE, _RECOGNITION_SIDE = 112, 150
 Weights = dict[str, npt.NDArray]
 
 
-def _weights(store: Store, name: str, digits: str) -> Weights:
+def read_archive(store: Store, name: str, digits: str) -> Weights:
     from models.tfjs import read_weights
 
     manifest = json.loads(store.member("face_api", f"package/model/{name}-weights_manifest.json"))
@@ -45,7 +45,7 @@ def _expression(store: Store) -> Built:
     """Four blocks of four separable convolutions, each block halving the picture; a mean and one dense layer."""
     from models.graph import Graph
 
-    weights = _weights(store, "face_expression_model", "9a9840f2cf1f4c7e")
+    weights = read_archive(store, "face_expression_model", "9a9840f2cf1f4c7e")
     graph, x, size = Graph(), "image", _EXPRESSION_SIDE
     for block in range(4):
         total = ""
@@ -81,7 +81,7 @@ _UNITS = ((32, 3), (64, 3), (128, 2), (256, 2))
 def _recogniser(store: Store) -> Built:
     from models.graph import Graph
 
-    weights = _weights(store, "face_recognition_model", "b413e420d6840b27")
+    weights = read_archive(store, "face_recognition_model", "b413e420d6840b27")
     graph = Graph()
     x, size = _scaled_conv(graph, "image", weights, "conv32_down", _RECOGNITION_SIDE, stride=2)
     x, size = graph.op("MaxPool", graph.op("Relu", x), kernel_shape=[3, 3], strides=[2, 2]), (size - 3) // 2 + 1

@@ -13,8 +13,8 @@ from edge.backends.base import open_model
 from edge.capture.images import read_picture
 from edge.config import ModelsConfig
 from edge.errors import ModelError
-from edge.faces import FaceDetector, decode_blazeface, decode_centerface, suppress
-from edge.records import Box
+from edge.faces import FaceDetector, decode_blazeface, decode_centerface, suppress, turn_back
+from edge.records import Box, Face
 from edge.tracking import iou
 
 
@@ -49,6 +49,15 @@ def test_suppression_keeps_the_best_of_overlapping_boxes() -> None:
     boxes = np.array([[0, 0, 10, 10], [1, 0, 10, 10], [5, 0, 10, 10], [50, 50, 10, 10]], float)
     assert suppress(boxes, np.array([0.5, 0.9, 0.4, 0.6])) == [1, 3]
     assert suppress(np.zeros((0, 4)), np.zeros(0)) == []
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3])
+def test_a_box_of_a_turned_picture_is_turned_back(turns: int) -> None:
+    picture = np.zeros((30, 50), np.uint8)
+    picture[4:10, 20:23] = 1
+    rows, columns = np.nonzero(np.rot90(picture, turns))
+    box = (columns.min(), rows.min(), np.ptp(columns) + 1, np.ptp(rows) + 1)
+    assert turn_back(tuple(map(float, box)), turns, (50, 30)) == (20, 4, 3, 6)
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +97,36 @@ def test_the_fast_detector_finds_a_portrait(data: Path, detectors: dict[str, Fac
 def test_boxes_are_not_clipped_to_the_picture(data: Path, detectors: dict[str, FaceDetector]) -> None:
     image = read_picture(data / "faces" / "obama_partial_face.jpg").image
     assert detectors["recall"].detect(image, 0.5)[0].box[0] < 0
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_faces_that_lie_or_hang_are_found_by_turning(
+    data: Path, detectors: dict[str, FaceDetector], turns: int
+) -> None:
+    image = read_picture(data / "faces" / "city_pexels109919.jpg").image
+    turned = np.ascontiguousarray(np.rot90(image, turns))
+    height, width = image.shape[:2]
+    required = required_faces(data, "city_pexels109919.jpg")
+
+    def hits(faces: list[Face]) -> int:
+        boxes = [turn_back(face.box, turns, (width, height)) for face in faces]
+        return sum(any(iou(box, found) > 0.3 for found in boxes) for box in required)
+
+    assert hits(detectors["recall"].detect_turned(turned, 0.3)) == 15
+    assert hits(detectors["recall"].detect(turned, 0.3)) < 10
+
+
+def test_landmarks_stand_where_the_face_is(data: Path, detectors: dict[str, FaceDetector]) -> None:
+    image = read_picture(data / "faces" / "biden.jpg").image
+    (x, y, w, h), = required_faces(data, "biden.jpg")  # fmt: skip
+    points = detectors["recall"].landmarks(image, (x + w / 2, y + h / 2), 640)
+    assert points is not None
+    eyes, nose, mouth = points[:2], points[2], points[3:]
+    assert eyes[0, 0] < nose[0] < eyes[1, 0]
+    assert eyes[:, 1].max() < nose[1] < mouth[:, 1].min()
+    assert all(x < px < x + w and y < py < y + h for px, py in points)
+    assert detectors["recall"].landmarks(image, (5, 5), 640) is None
+    assert detectors["fast"].landmarks(image, (x + w / 2, y + h / 2), 640) is None
 
 
 def test_an_empty_picture_has_no_faces(detectors: dict[str, FaceDetector]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from edge.capture.images import read_picture
+from edge.metadata import of_clip, of_still
 from edge.records import Box
 
 ROOT = Path(__file__).parents[3]
@@ -169,13 +170,25 @@ def test_transparency_is_kept_and_exif_is_not(data: Path, artefacts: Path, tmp_p
     assert b"Exif" not in (tmp_path / "c.jpg").read_bytes()
 
 
+def test_metadata_is_left_behind_and_named(data: Path, artefacts: Path, tmp_path: Path) -> None:
+    source = data / "faces" / "portrait_exif_pexels3763152.jpg"
+    removed = result(source, "-o", tmp_path / "a.jpg")["files"][0]["removed"]
+    assert {"GPS position", "device serial number", "date and time"} <= set(removed)
+    assert of_still(tmp_path / "a.jpg") == []
+    clip = data / "faces" / "WolfgangLanger_Pexels.mp4"
+    removed = result(clip, "-o", tmp_path / "a.mp4", "--set", "scene.end_s=0.2")["files"][0]["removed"]
+    assert "tag creation_time" in removed
+    assert [name for name in of_clip(tmp_path / "a.mp4") if "handler" not in name and "language" not in name] == []
+
+
 @pytest.mark.parametrize("cover", ["blur", "mosaic"])
 def test_a_covered_face_is_no_longer_detected(data: Path, artefacts: Path, tmp_path: Path, cover: str) -> None:
     """Re-detection: at the same threshold the recall detector finds no face where one was covered."""
     source, covered = tmp_path / "face.png", tmp_path / "covered.png"
     cv2.imwrite(str(source), cv2.resize(read_picture(data / "faces" / "biden.jpg").image, None, fx=0.25, fy=0.25))
     assert len(result(source, "-o", covered, "--cover", cover)["frames"][0]["faces"]) == 1
-    assert result(covered, "-o", tmp_path / "again.png")["frames"][0]["faces"] == []
+    again = result(covered, "-o", tmp_path / "again.png", "--set", "redact.turned=never")
+    assert again["frames"][0]["faces"] == []
 
 
 @pytest.mark.parametrize(
