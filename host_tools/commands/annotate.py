@@ -38,7 +38,7 @@ def serve(
     rules = Rules(per_stage, break_min, stages_per_day, training_min)
     opened = Study(study, list_pictures(pictures), rules, seed=seed)
     print(f"{len(opened.pictures)} pictures, study in {study}: http://{host}:{port}", flush=True)
-    app.serve(opened, pictures, host, port)
+    app.serve(app.build(opened, pictures), host, port)
 
 
 def export(study: File, out: Annotated[Path, typer.Option("--out", "-o", help="CSV to write.")]) -> None:

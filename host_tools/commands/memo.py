@@ -32,6 +32,9 @@ def add(app: typer.Typer) -> None:
     group.command("understanding")(understanding)
     group.command("report")(report)
     group.command("synthetic")(synthetic)
+    group.command("prompts")(prompts)
+    group.command("generate")(generate)
+    group.command("review")(review)
     app.add_typer(group, name="memo")
 
 
@@ -78,6 +81,64 @@ def synthetic(
 
     make_archive(out, Shape(models, prompts, raters, missing, seed=seed))
     print(f"{models * prompts * 6 - missing} pictures, {raters} raters; next: memo {out / 'memo.toml'} -o DIR")
+
+
+def prompts(
+    out: Annotated[Path, typer.Option("--out", "-o", help="CSV to write.")],
+    per_emotion: Annotated[int, typer.Option(min=2, max=1000, help="Prompts per emotion, half of each style.")] = 100,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Make varied prompts: half name the emotion, half tell a situation that brings it about."""
+    from host_tools.memo.making.prompts import make_prompts, write_prompts
+
+    made = make_prompts(per_emotion, seed)
+    write_prompts(out, made)
+    print(f"{len(made)} prompts in {out}")
+
+
+def generate(
+    prompts: Annotated[Path, typer.Argument(help="CSV of prompt_id, emotion, style, text.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for pictures/ and pictures.csv.")],
+    generator: Annotated[list[str], typer.Option("--generator", "-g", help="Profile of a generator; may be repeated.")],
+    profiles: Annotated[Path | None, typer.Option(help="TOML of further profiles.")] = None,
+) -> None:
+    """Have generators paint the prompts; what is painted or refused already is not asked for again."""
+    from edge.errors import ConfigError
+    from host_tools.memo.ask.profiles import load_profiles
+    from host_tools.memo.making.painters import open_painter
+    from host_tools.memo.making.prompts import read_prompts
+    from host_tools.memo.making.workshop import Workshop
+
+    known = load_profiles(profiles).generators
+    if unknown := [name for name in generator if name not in known]:
+        raise ConfigError(f"generator {unknown[0]}", "has no profile", expected="one of " + ", ".join(sorted(known)))
+    texts, workshop = read_prompts(prompts), Workshop(out)
+    try:
+        for name in generator:
+            made = workshop.paint(name, known[name], texts, lambda n=name: open_painter(n, known[n]))  # type: ignore[misc]
+            print("\n".join(made.lines(name)))
+    finally:
+        print(f"index in {workshop.write_index()}")
+        workshop.close()
+
+
+def review(
+    folder: Annotated[Path, typer.Argument(help="Folder that `memo generate` wrote.")],
+    reviewer: Annotated[str, typer.Option(help="Who reviews; stands beside each verdict.")] = "reviewer",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 7861,
+) -> None:
+    """Review what was painted, in the browser: keep, off-topic, no emotion, broken."""
+    from edge.errors import DataError
+    from host_tools.memo.annotation.app import serve
+    from host_tools.memo.making.review import build
+    from host_tools.memo.making.workshop import Workshop
+
+    if not (folder / "workshop.sqlite").is_file():
+        raise DataError(str(folder), "holds no painted pictures", fix="run `memo generate` first")
+    workshop = Workshop(folder)
+    print(f"{len(workshop.to_review())} pictures to review: http://{host}:{port}", flush=True)
+    serve(build(workshop, reviewer), host, port)
 
 
 def _judge(

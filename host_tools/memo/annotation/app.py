@@ -59,11 +59,7 @@ def build(study: Study, folder: Path) -> Any:
     ConfigError
         If Gradio is missing.
     """
-    try:
-        import gradio as gr
-    except ImportError:
-        raise ConfigError("gradio", "is missing", fix="pip install 'emogaze-edge[annotate]'") from None
-
+    gr = import_gradio()
     with gr.Blocks(title="Rate portraits", analytics_enabled=False) as app:
         session = gr.State(Session())
         screen = gr.Textbox(visible=False)
@@ -141,9 +137,23 @@ class _Desk:
         return self.show(Session(session.rater))
 
 
-def serve(study: Study, folder: Path, host: str, port: int) -> None:
-    """Serve a study until interrupted."""
-    app = build(study, folder)
+def import_gradio() -> Any:
+    """Return the Gradio module.
+
+    Raises
+    ------
+    ConfigError
+        If it is missing.
+    """
+    try:
+        import gradio
+    except ImportError:
+        raise ConfigError("gradio", "is missing", fix="pip install 'emogaze-edge[annotate]'") from None
+    return gradio
+
+
+def serve(app: Any, host: str, port: int) -> None:
+    """Serve an app until interrupted; nothing is loaded from elsewhere or sent there."""
     app.launch(server_name=host, server_port=port, quiet=True, show_error=False, footer_links=[], ssr_mode=False)
 
 
@@ -168,10 +178,10 @@ def _panel(study: Study, folder: Path, session: Session) -> tuple[str, str, str]
     of_stage = done.n_votes % study.rules.per_stage + 1
     in_stage = min(study.rules.per_stage, len(study.pictures) - (state.stage - 1) * study.rules.per_stage)
     where = f"Stage {state.stage} of {stages}, picture {of_stage} of {in_stage}"
-    return where, "rating", _picture_html(folder / session.image)
+    return where, "rating", picture_html(folder / session.image)
 
 
-def _picture_html(path: Path) -> str:
+def picture_html(path: Path) -> str:
     """Return the picture itself, byte for byte, inside the page: no name, no re-encoding."""
     kind = {".jpg": "jpeg"}.get(path.suffix.lower(), path.suffix.lower().lstrip("."))
     content = base64.b64encode(path.read_bytes()).decode()

@@ -47,6 +47,7 @@ class Generator(Section, frozen=True, kw_only=True):
     model: Annotated[str, says("name that the back end knows it by")] = ""
     base_url: str = ""
     api_key_env: str = ""
+    base64: Annotated[bool, says("ask for base64; off for servers that always send it and refuse the option")] = True
     steps: Annotated[int, says("denoising steps of diffusers; 0 = its default", ge=0)] = 0
     timeout_s: Annotated[float, says("a picture that takes longer is asked for again", ge=0.05)] = 180.0
     max_attempts: Annotated[int, says("tries per picture", ge=1, le=100)] = 4

@@ -15,6 +15,14 @@ from host_tools.memo.ask.policy import RateLimiter, retry_delay_s
 from host_tools.memo.ask.profiles import Multimodal, api_key
 from host_tools.memo.ask.store import Reply
 
+#: Codes by which servers say that they won't, for policy's sake.
+REFUSALS = frozenset(
+    {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"}
+)
+
+#: Codes by which servers say that they won't, for policy's sake.
+REFUSALS = frozenset({"content_filter", "content_policy_violation", "moderation_blocked"})
+
 
 class NoAnswerError(EmoGazeError):
     """A question got no answer although it was asked often enough; the next question may."""
@@ -26,11 +34,12 @@ class NoAnswerError(EmoGazeError):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What went wrong, whether asking again may help, and how long the server asks to wait."""
+    """What went wrong, whether asking again may help, how long the server asks to wait, and whether it won't do it."""
 
     problem: str
     again: bool
     retry_after_s: float | None = None
+    refused: bool = False
 
 
 class _BrokenAnswerError(Exception):
@@ -68,6 +77,8 @@ class ChatServer:
                 text, finish, tokens = self._stream(messages) if self.profile.stream else self._whole(messages)
             except Exception as error:
                 trouble = sort_trouble(error, self.name)
+                if trouble.refused:
+                    return Reply(trouble.problem, "refused", attempts=attempt)
                 if not trouble.again or attempt == self.profile.max_attempts:
                     raise NoAnswerError(f"model {self.name}", trouble.problem, attempt) from error
                 delay = retry_delay_s(attempt, trouble.retry_after_s, random.random())
@@ -159,6 +170,8 @@ def sort_trouble(error: Exception, name: str) -> Trouble:
         case openai.RateLimitError():
             return Trouble(f"too many requests: {_says(error)}", again=True, retry_after_s=_retry_after(error))
         case openai.APIStatusError():
+            if getattr(error, "code", None) in REFUSALS:
+                return Trouble(f"refused by the server: {_says(error)}", again=False, refused=True)
             again = error.status_code >= 500 or error.status_code in (408, 409, 425)
             return Trouble(f"server error {error.status_code}: {_says(error)}", again, _retry_after(error))
         case openai.APIConnectionError():

@@ -1,4 +1,4 @@
-"""The rater's screen in headless Chromium: a stage, the break, a killed server, and no vote lost."""
+"""The screens in headless Chromium: a stage, the break, a killed server and no vote lost; a review."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ from typing import Any
 import cv2
 import pytest
 
+from host_tools.memo.ask.profiles import Generator
+from host_tools.memo.making.painters import Painted
+from host_tools.memo.making.prompts import make_prompts
+from host_tools.memo.making.workshop import Workshop
 from host_tools.memo.synthetic import draw_face
 
 ROOT = Path(__file__).parents[4]
+QUIET = os.environ | {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
 FLAGS = [
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
@@ -56,8 +61,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
 
     def start() -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "host_tools", "annotate", *map(str, arguments)]
-        quiet = os.environ | {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
-        started.append(subprocess.Popen(command, cwd=ROOT, env=quiet, stdout=subprocess.DEVNULL, text=True))
+        started.append(subprocess.Popen(command, cwd=ROOT, env=QUIET, stdout=subprocess.DEVNULL, text=True))
         _until(lambda: _listens(port), 60)
         started[-1].url = f"http://127.0.0.1:{port}"  # type: ignore[attr-defined]
         return started[-1]
@@ -94,9 +98,11 @@ def _until(true: Callable[[], Any], seconds: float = 30) -> Any:
 class _Page:
     """What a rater does on the page."""
 
-    def __init__(self, driver: Any, url: str) -> None:
+    def __init__(self, driver: Any) -> None:
         self.driver = driver
-        driver.get(url)
+
+    def open(self, url: str) -> None:
+        self.driver.get(url)
         self.shown("#enter")
 
     def find(self, css: str) -> Any:
@@ -150,7 +156,8 @@ def _votes(tmp_path: Path) -> int:
 @pytest.mark.long
 def test_a_rater_through_a_stage_a_crash_and_a_break(browser: Any, serve: Callable, tmp_path: Path) -> None:
     server = serve()
-    page = _Page(browser, server.url)
+    page = _Page(browser)
+    page.open(server.url)
     page.sign_in()
     page.shown("#trained").click()
     page.says("Stage 1 of 2, picture 1 of 3")
@@ -165,7 +172,7 @@ def test_a_rater_through_a_stage_a_crash_and_a_break(browser: Any, serve: Callab
     server.kill()  # in the middle of a stage
     server.wait()
     assert _votes(tmp_path) == 1
-    page = _Page(browser, serve().url)
+    page.open(serve().url)
     page.sign_in()
     page.says("Stage 1 of 2, picture 2 of 3")
     page.rate(then="Stage 1 of 2, picture 3 of 3")
@@ -198,3 +205,39 @@ def test_a_rater_through_a_stage_a_crash_and_a_break(browser: Any, serve: Callab
     assert {(row["degree"], row["quality"]) for row in rows} == {("4", "2")}
     assert all('"width":' in row["screen"] and '"ratio":' in row["screen"] for row in rows)
     assert len({row["image"] for row in rows}) == 4
+
+
+@pytest.mark.long
+def test_a_reviewer_keeps_one_picture_and_rejects_another(browser: Any, tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path / "set")
+    prompts = make_prompts(2)[:2]
+    workshop.paint("g", Generator(), prompts, _Drawer)
+    first, second = workshop.to_review()
+    workshop.close()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "host_tools", "memo", "review", tmp_path / "set", "--port", port]
+    server = subprocess.Popen(list(map(str, command)), cwd=ROOT, env=QUIET, stdout=subprocess.DEVNULL, text=True)
+    try:
+        _until(lambda: _listens(port), 60)
+        browser.get(f"http://127.0.0.1:{port}")
+        page = _Page(browser)
+        page.says("2 to review")
+        page.shown("#picture img")
+        page.shown("#keep").click()
+        page.says("1 to review")
+        page.shown("#off-topic").click()
+        page.says("Everything is reviewed")
+    finally:
+        server.kill()
+        server.wait()
+    rows = {r["image"]: r for r in csv.DictReader((tmp_path / "set" / "pictures.csv").read_text().splitlines())}
+    assert rows[first]["status"] == "kept"
+    assert (rows[second]["status"], rows[second]["reason"]) == ("rejected", "off-topic")
+
+
+class _Drawer:
+    """Draws another face for each prompt."""
+
+    def paint(self, prompt: str, seed: int) -> Painted:
+        return Painted(cv2.imencode(".png", draw_face(seed % 6, 64, tint=seed % 1000))[1].tobytes())

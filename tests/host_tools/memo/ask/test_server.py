@@ -7,13 +7,14 @@ import pytest
 from edge.errors import ConfigError
 from host_tools.memo.ask.profiles import Multimodal
 from host_tools.memo.ask.server import ChatServer, NoAnswerError
+from host_tools.memo.parser import parse_category
 
 PICTURE = b"not looked at"
 
 
 def _ask(base_url: str, **changes: object):  # type: ignore[no-untyped-def]
     slept: list[float] = []
-    profile = Multimodal(**{"model": "m", "base_url": base_url, "timeout_s": 0.5, "max_attempts": 3} | changes)  # type: ignore[arg-type]
+    profile = Multimodal(**{"model": "m", "base_url": base_url, "timeout_s": 2.0, "max_attempts": 3} | changes)  # type: ignore[arg-type]
     server = ChatServer("test", profile, sleep=slept.append)
     try:
         return server.ask("system", "Which one?", PICTURE), slept
@@ -22,20 +23,20 @@ def _ask(base_url: str, **changes: object):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_an_answer_with_its_price(serve: Callable, stream: bool) -> None:
-    reply, slept = _ask(serve("ok").base_url, stream=stream, price_in=2.0, price_out=10.0)
+def test_an_answer_with_its_price(chat_server: Callable, stream: bool) -> None:
+    reply, slept = _ask(chat_server("ok").base_url, stream=stream, price_in=2.0, price_out=10.0)
     assert (reply.text, reply.finish, reply.attempts, slept) == ("happy", "stop", 1, [])
     assert (reply.tokens_in, reply.tokens_out) == (100, 2)
     assert reply.cost == pytest.approx((100 * 2 + 2 * 10) / 1e6)
 
 
-def test_without_a_price_the_cost_is_unknown(serve: Callable) -> None:
-    assert _ask(serve("ok").base_url)[0].cost is None
+def test_without_a_price_the_cost_is_unknown(chat_server: Callable) -> None:
+    assert _ask(chat_server("ok").base_url)[0].cost is None
 
 
 @pytest.mark.parametrize("trouble", ["429", "500", "hang", "malformed", "no-json", "empty", "cut-body"], ids=str)
-def test_trouble_is_survived_by_asking_again(serve: Callable, trouble: str) -> None:
-    server = serve(f"{trouble},ok")
+def test_trouble_is_survived_by_asking_again(chat_server: Callable, trouble: str) -> None:
+    server = chat_server(f"{trouble},ok")
     reply, slept = _ask(server.base_url)
     assert (reply.text, reply.attempts) == ("happy", 2)
     assert len(server.requests()) == 2
@@ -43,8 +44,8 @@ def test_trouble_is_survived_by_asking_again(serve: Callable, trouble: str) -> N
     assert len(slept) == (2 if trouble == "429" else 1)
 
 
-def test_a_stream_that_breaks_off_is_no_answer(serve: Callable) -> None:
-    reply, _ = _ask(serve("cut-stream,ok").base_url, stream=True)
+def test_a_stream_that_breaks_off_is_no_answer(chat_server: Callable) -> None:
+    reply, _ = _ask(chat_server("cut-stream,ok").base_url, stream=True)
     assert (reply.text, reply.attempts) == ("happy", 2)
 
 
@@ -58,8 +59,8 @@ def test_a_stream_that_breaks_off_is_no_answer(serve: Callable) -> None:
     ],
     ids=["429", "500", "malformed", "400-at-once"],
 )
-def test_no_answer_after_all_attempts(serve: Callable, behaviours: str, attempts: int, says: str) -> None:
-    server = serve(behaviours)
+def test_no_answer_after_all_attempts(chat_server: Callable, behaviours: str, attempts: int, says: str) -> None:
+    server = chat_server(behaviours)
     with pytest.raises(NoAnswerError, match=says) as caught:
         _ask(server.base_url)
     assert caught.value.attempts == len(server.requests()) == attempts
@@ -70,9 +71,15 @@ def test_no_answer_after_all_attempts(serve: Callable, behaviours: str, attempts
     [("401", "the server refuses the key"), ("404", "no such model or address: .*no such model")],
     ids=["key", "model"],
 )
-def test_what_no_other_question_can_mend_stops_everything(serve: Callable, behaviour: str, says: str) -> None:
+def test_what_no_other_question_can_mend_stops_everything(chat_server: Callable, behaviour: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        _ask(serve(behaviour).base_url)
+        _ask(chat_server(behaviour).base_url)
+
+
+def test_a_refusal_for_policy_is_an_answer(chat_server: Callable) -> None:
+    reply, _ = _ask(chat_server("policy").base_url)
+    assert (reply.finish, reply.attempts) == ("refused", 1)
+    assert parse_category(reply.text).status == "refused"
 
 
 def test_nobody_listens() -> None:

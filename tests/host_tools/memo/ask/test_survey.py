@@ -174,8 +174,8 @@ def _run(config: Path, out: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(_memo("understanding", config, out), cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_killed_in_the_middle_and_run_again(serve: Callable, small_archive: Path, tmp_path: Path) -> None:
-    server = serve("slow")
+def test_killed_in_the_middle_and_run_again(chat_server: Callable, small_archive: Path, tmp_path: Path) -> None:
+    server = chat_server("slow")
     config = _configure(small_archive, tmp_path / "archive", server.base_url)
     first = subprocess.Popen(_memo("understanding", config, tmp_path / "out"), cwd=ROOT, stderr=subprocess.DEVNULL)
     while len(server.requests()) < 12:
@@ -196,8 +196,10 @@ def test_killed_in_the_middle_and_run_again(serve: Callable, small_archive: Path
     assert row["SAD"] == 0.0
 
 
-def test_a_missing_key_is_said_before_anybody_is_asked(serve: Callable, small_archive: Path, tmp_path: Path) -> None:
-    server = serve("ok")
+def test_a_missing_key_is_said_before_anybody_is_asked(
+    chat_server: Callable, small_archive: Path, tmp_path: Path
+) -> None:
+    server = chat_server("ok")
     config = _configure(small_archive, tmp_path / "archive", server.base_url, api_key_env="NO_SUCH_KEY")
     done = _run(config, tmp_path / "out")
     assert done.returncode == 1
@@ -208,8 +210,8 @@ def test_a_missing_key_is_said_before_anybody_is_asked(serve: Callable, small_ar
     assert server.requests() == []
 
 
-def test_refusals_are_wrong_and_counted(serve: Callable, small_archive: Path, tmp_path: Path) -> None:
-    config = _configure(small_archive, tmp_path / "archive", serve("refuse").base_url)
+def test_refusals_are_wrong_and_counted(chat_server: Callable, small_archive: Path, tmp_path: Path) -> None:
+    config = _configure(small_archive, tmp_path / "archive", chat_server("refuse").base_url)
     done = _run(config, tmp_path / "out")
     assert done.returncode == 0, done.stderr
     tables = json.loads((tmp_path / "out" / "results.json").read_text())["tables"]

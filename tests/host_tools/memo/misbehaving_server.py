@@ -8,6 +8,7 @@ Each request is a line in LOG. The answer to a class is ``happy``, that to a deg
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import json
@@ -27,13 +28,14 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         request = json.loads(body)
-        question = next(p["text"] for p in request["messages"][-1]["content"] if p["type"] == "text")
+        paints = self.path.endswith("/images/generations")
+        question = request["prompt"] if paints else text_of(request)
         key = hashlib.sha256(body).hexdigest()
         with LOCK:
             n = SEEN[key] = SEEN.get(key, 0) + 1
             with open(LOG, "a", encoding="utf-8") as log:
                 log.write(json.dumps({"key": key, "n": n, "question": question, "path": self.path}) + "\n")
-        text = "4" if "scale" in question else "happy"
+        text = picture_of(question) if paints else "4" if "scale" in question else "happy"
         getattr(self, "do_" + BEHAVIOURS[min(n, len(BEHAVIOURS)) - 1].replace("-", "_"))(request, text)
 
     def do_ok(self, request: dict, text: str) -> None:
@@ -42,12 +44,19 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(200, completion(text))
 
+    def do_paint(self, request: dict, text: str) -> None:
+        self.answer(200, {"created": 1, "data": [{"b64_json": text}]})
+
+    def do_policy(self, request: dict, text: str) -> None:
+        error = {"message": "against our policy", "code": "content_policy_violation"}
+        self.answer(400, {"error": error})
+
     def do_slow(self, request: dict, text: str) -> None:
         time.sleep(0.1)
         self.do_ok(request, text)
 
     def do_hang(self, request: dict, text: str) -> None:
-        time.sleep(2)
+        time.sleep(8)
         self.close_connection = True
 
     def do_429(self, request: dict, text: str) -> None:
@@ -124,6 +133,20 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments: object) -> None:
         pass
+
+
+def text_of(request: dict) -> str:
+    return next(p["text"] for p in request["messages"][-1]["content"] if p["type"] == "text")
+
+
+def picture_of(prompt: str) -> str:
+    """A PNG of one colour that depends on the prompt, in base64."""
+    import cv2
+    import numpy as np
+
+    colour = np.frombuffer(hashlib.sha256(prompt.encode()).digest()[:3], np.uint8)
+    picture = np.broadcast_to(colour, (16, 16, 3)).copy()
+    return base64.b64encode(cv2.imencode(".png", picture)[1].tobytes()).decode()
 
 
 def completion(text: str) -> dict:
