@@ -92,14 +92,14 @@ class Summary:
     def lines(self) -> list[str]:
         """Return the run in a few lines for a terminal."""
         undefined = ", ".join(f"{n} {reason}" for reason, n in sorted(self.fcc_undefined.items()))
-        path = self.latency_ms["score_path_without_inference"]
+        path_ms = self.latency_ms.get("score_path_without_inference", {}).get("p50", float("nan"))
         lines = [
             f"{self.frames} frames, {self.frames_dropped} dropped; {self.gaze_samples} gaze samples"
             + (" (simulated)" if self.simulated_gaze else ""),
             f"{self.scores} scores, mean FCC {self.fcc_mean:.3f}; undefined: {undefined or 'none'}",
             f"{self.fixations} fixations; {self.faces_covered} of {self.faces_seen} faces covered, "
             f"{self.frames_withheld} pictures withheld",
-            f"{self.model} on {self.provider}; score path without inference {path['p50']:.2f} ms median",
+            f"{self.model} on {self.provider}; score path without inference {path_ms:.2f} ms median",
         ]
         return lines + [f"written: {path}" for path in (self.events, self.video) if path]
 
@@ -111,6 +111,24 @@ class Emitter:
         self.sinks = list(sinks)
         self._seq = 0
         self._lock = threading.Lock()
+
+    def add(self, sink: Sink, header: dict[str, Any] | None = None) -> None:
+        """Add a sink; with `header` it gets a `session` event of its own first."""
+        with self._lock:
+            if header is not None:
+                sink.event(Event(self._seq, monotonic_ns(), monotonic_ns(), "session", header))
+                self._seq += 1
+            self.sinks = [*self.sinks, sink]
+
+    def remove(self, sink: Sink) -> None:
+        """Take a sink out, without closing it."""
+        with self._lock:
+            self.sinks = [other for other in self.sinks if other is not sink]
+
+    def close(self) -> None:
+        """Close all sinks, the newest first."""
+        for sink in reversed(self.sinks):
+            sink.close()
 
     def event(self, kind: str, t_ns: int, payload: dict[str, Any]) -> None:
         with self._lock:
@@ -140,6 +158,9 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
         scene = stack.enter_context(open_capture(config.scene, "scene"))
         face_camera = open_face_camera(config, stack)
         gaze = stack.enter_context(open_gaze(config.gaze))
+        if gaze.info.live:
+            fix = f'play the clip as if live: scene.source = "paced:{config.scene.source}"'
+            raise ConfigError("scene.source", "is a recording, but gaze is live", fix=fix)
         size = (scene.info.width, scene.info.height)
         geometry = read_geometry(config.gaze.geometry) or gaze.geometry
         mapping = make_mapping(gaze.info, geometry, size)

@@ -52,6 +52,11 @@ class SceneConfig(Section, frozen=True):
     silent_ms: Annotated[int, _number("a live camera that is silent for longer is stale", ge=1)] = 500
     frozen_ms: Annotated[int, _number("identical pictures for longer are stale; 0 = never", ge=0)] = 2000
 
+    @property
+    def frozen_after_ms(self) -> int:
+        """`frozen_ms`; 0 for a clip that is played as if live: a clip may hold still."""
+        return 0 if self.source.startswith("paced:") else self.frozen_ms
+
 
 class FaceCameraConfig(SceneConfig, frozen=True):
     """The optional camera that sees the person. `source = "scene"`: one camera plays both roles."""

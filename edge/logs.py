@@ -30,9 +30,11 @@ class RateLimit(logging.Filter):
         self._seen: dict[tuple[str, str], tuple[int, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        key = (record.name, str(record.msg))
-        said_ns, held = self._seen.get(key, (-QUIET_NS, 0))
+        key = (record.name, record.getMessage())
         now_ns = self._clock()
+        if len(self._seen) > QUEUE_LINES:
+            self._seen = {k: v for k, v in self._seen.items() if now_ns - v[0] < QUIET_NS}
+        said_ns, held = self._seen.get(key, (now_ns - QUIET_NS, 0))
         if now_ns - said_ns < QUIET_NS:
             self._seen[key] = (said_ns, held + 1)
             return False

@@ -29,9 +29,9 @@ _MIN_DRIFT_POINTS = 30
 class StreamStats:
     """What is known of a stream. nan where too little came to tell.
 
-    `measured_hz` counts samples over the time that their stamps span. `jitter_ms` is the root mean square distance of
-    the stamps from an even grid. `offset_ms` is the median of arrival minus stamp, `drift_ppm` the slope of its
-    smallest values per second. `age_ms`: how long ago the newest sample arrived.
+    `measured_hz` counts samples over the time that their stamps span, gaps left out. `jitter_ms` is the standard
+    deviation of the interval between samples. `offset_ms` is the median of arrival minus stamp, `drift_ppm` the slope
+    of its smallest values per second. `age_ms`: how long ago the newest sample arrived.
     """
 
     name: str
@@ -68,32 +68,38 @@ class StreamMonitor:
 
     def __init__(self, name: str, declared_hz: float, silent_ms: int) -> None:
         self.name, self.declared_hz, self._silent_ns = name, declared_hz, silent_ms * NS_PER_MS
-        self._recent: deque[tuple[int, int]] = deque(maxlen=_WINDOW)
+        self._steps: deque[tuple[int, int, int]] = deque(maxlen=_WINDOW)  # step, samples that it covers, offset
         self._minute: deque[tuple[int, int]] = deque(maxlen=_DRIFT_POINTS)  # (second, least arrival - stamp in it)
         self._previous_ns: int | None = None
         self._usual_ns = self._gap_ns = NAN
         self._quickest_ns: int | None = None
         self._arrived_ns: int | None = None
-        self._samples = self._gaps = self._lost_ns = self._reordered = self._duplicates = self._jumps = 0
+        self._taken = self._samples = self._gaps = self._lost_ns = self._reordered = self._duplicates = self._jumps = 0
 
     @property
     def jumps(self) -> int:
         return self._jumps
 
-    def add(self, t_ns: int, arrival_ns: int) -> Verdict:
-        """Take one sample; say what is odd about its stamp. A jump begins the stream's statistics anew."""
-        self._samples += 1
+    def add(self, t_ns: int, arrival_ns: int, passed: int = 1) -> Verdict:
+        """Take one sample; say what is odd about its stamp. A jump begins the stream's statistics anew.
+
+        `passed`: how many samples the stream gave since the one before, where some were skipped on purpose.
+        """
+        self._samples += passed
         self._arrived_ns = arrival_ns
-        verdict = self._judge(t_ns, arrival_ns)
+        step_ns = 0 if self._previous_ns is None else t_ns - self._previous_ns
+        verdict = self._judge(step_ns, max(1, passed), arrival_ns - t_ns)
         if verdict == "jump":
-            self._recent.clear()
+            self._steps.clear()
             self._minute.clear()
             self._quickest_ns = None
+        elif verdict != "gap" and self._previous_ns is not None:
+            self._steps.append((max(0, step_ns), max(1, passed), arrival_ns - t_ns))
         if verdict not in ("reordered", "duplicate"):
             self._previous_ns = t_ns
-            self._recent.append((t_ns, arrival_ns))
             self._note_offset(arrival_ns - t_ns, arrival_ns // NS_PER_S)
-        if self._samples % 64 == 0:
+        self._taken += 1
+        if self._taken % 64 == 0:
             self._learn_intervals()
         return verdict
 
@@ -103,16 +109,12 @@ class StreamMonitor:
 
     def stats(self, now_ns: int) -> StreamStats:
         """Return the stream's figures as of `now_ns`."""
-        stamps, arrivals = np.array(self._recent, dtype=np.int64).reshape(-1, 2).T
-        hz, jitter_ms, offset_ms = NAN, NAN, NAN
-        if len(stamps):
-            offset_ms = float(np.median(arrivals - stamps)) / NS_PER_MS
-        if len(stamps) >= 3 and stamps[-1] > stamps[0]:
-            hz = (len(stamps) - 1) * NS_PER_S / float(stamps[-1] - stamps[0])
-            index = np.arange(len(stamps), dtype=np.float64)
-            from_first = (stamps - stamps[0]) / NS_PER_MS
-            residuals = from_first - np.polyval(np.polyfit(index, from_first, 1), index)
-            jitter_ms = float(np.sqrt(np.mean(residuals**2)))
+        steps, passed, offsets = np.array(self._steps, dtype=np.float64).reshape(-1, 3).T
+        hz = jitter_ms = offset_ms = NAN
+        if len(steps) >= 2 and steps.sum() > 0:
+            hz = float(passed.sum() * NS_PER_S / steps.sum())
+            jitter_ms = float(np.std(steps / passed)) / NS_PER_MS
+            offset_ms = float(np.median(offsets)) / NS_PER_MS
         return StreamStats(
             self.name,
             self.declared_hz,
@@ -130,12 +132,10 @@ class StreamMonitor:
             self.silent(now_ns),
         )
 
-    def _judge(self, t_ns: int, arrival_ns: int) -> Verdict:
+    def _judge(self, step_ns: int, passed: int, offset_ns: int) -> Verdict:
         if self._previous_ns is None:
             return "ok"
-        step_ns = t_ns - self._previous_ns
-        quickest_ns = 0 if self._quickest_ns is None else self._quickest_ns
-        from_the_future = arrival_ns - t_ns < quickest_ns - JUMP_NS
+        from_the_future = self._quickest_ns is not None and offset_ns < self._quickest_ns - JUMP_NS
         if step_ns < -JUMP_NS or from_the_future:
             self._jumps += 1
             return "jump"
@@ -145,19 +145,19 @@ class StreamMonitor:
         if step_ns == 0:
             self._duplicates += 1
             return "duplicate"
-        if step_ns > self._gap_ns:  # False while that is nan
+        if step_ns / passed > self._gap_ns:  # False while that is nan
             self._gaps += 1
-            self._lost_ns += step_ns - int(self._usual_ns)
+            self._lost_ns += step_ns - int(self._usual_ns * passed)
             return "gap"
         return "ok"
 
     def _learn_intervals(self) -> None:
         """Learn the usual interval as a mean: with samples in bursts of equal stamps the median would be near 0."""
-        if len(self._recent) < 8:
+        if len(self._steps) < 8:
             return
-        steps = np.diff([t for t, _ in self._recent])
-        long = float(np.percentile(steps, 95))
-        self._usual_ns = float(np.mean(steps[steps <= long]))
+        intervals = [step / passed for step, passed, _ in self._steps]
+        long = float(np.percentile(intervals, 95))
+        self._usual_ns = float(np.mean(intervals))
         self._gap_ns = max(GAP_INTERVALS * self._usual_ns, BURST_INTERVALS * long)
 
     def _note_offset(self, offset_ns: int, second: int) -> None:

@@ -36,7 +36,8 @@ def _plugin_for(scene: SceneConfig, role: Role) -> ModuleType:
     setting = "scene.source" if role == "scene" else "face_camera.source"
     if not scene.source:
         raise SourceError(setting, "names no source", fix="give a clip, a folder of pictures or a camera")
-    for name in plugins.names(PACKAGE):
+    # What looks like a file is asked last: paced:CLIP ends like one.
+    for name in sorted(plugins.names(PACKAGE), key=lambda name: (name in ("file", "images"), name)):
         plugin = plugins.load(PACKAGE, name, setting=setting)
         if plugin.matches(scene.source):
             return plugin

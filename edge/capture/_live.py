@@ -86,7 +86,8 @@ class LiveSource(FrameSource):
         elif self._faults.kind:
             state = "refused" if self._refused else self._faults.kind
         elif self._delivering:
-            silent = self._clock() - self._newest_ns > self._scene.silent_ms * NS_PER_MS
+            # as of the moment when the child was last asked: a caller that is busy is no silent camera
+            silent = self._asked_ns - self._newest_ns > self._scene.silent_ms * NS_PER_MS
             state, reason = ("stalled", "silent") if silent else ("delivering", "")
         captured = self._newest_id + 1
         return SourceStatus(
@@ -110,6 +111,7 @@ class LiveSource(FrameSource):
         while not self._closed:
             left_s = max(0.0, (give_up_ns - self._clock()) / NS_PER_S)
             self._attend(min(left_s, 0.1))
+            self._asked_ns = self._clock()
             frame = self._take()
             if frame is not None or left_s == 0 or self._ended:
                 return frame
@@ -125,7 +127,7 @@ class LiveSource(FrameSource):
     def _start(self) -> None:
         self._child = _Child(self._plugin, self._scene, self._newest_id + 1)
         self._delivering = False
-        self._heard_ns = self._clock()
+        self._heard_ns = self._asked_ns = self._clock()
         self._retry_ns = 0
 
     def _attend(self, timeout_s: float) -> None:

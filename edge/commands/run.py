@@ -23,9 +23,11 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Score what is looked at, cover every other face, write what the settings ask for."""
-    from edge.app import run as run_app
+    from edge.app import run as run_files
+    from edge.capture import is_live
     from edge.config import load, to_dict
     from edge.errors import ConfigError
+    from edge.live import run_live
 
     overrides = list(set_ or [])
     overrides += [f"{key}={_quoted(text)}" for key, text in (("scene.source", camera), ("gaze.source", gaze)) if text]
@@ -36,7 +38,7 @@ def run(
     ):
         if not value:
             raise ConfigError(key, "is not set", fix=f"set it in a file (-c) or with {option}")
-    summary = run_app(settings)
+    summary = (run_live if is_live(settings.scene) else run_files)(settings)
     if json:
         emit_json("run", to_dict(settings), summary.as_dict())
     else:

@@ -80,7 +80,8 @@ class MetricsServer(Sink):
             return 404, "text/plain", b"there are /metrics, /healthz and /readyz\n"
         state = self._health["state"]
         body = {"state": state, "reasons": self._health["reasons"]}
-        stuck = self._clock() - self._heard_ns > SILENT_NS
+        starts = state in ("starting", "building", "warming")  # a first engine build takes minutes
+        stuck = not starts and self._clock() - self._heard_ns > SILENT_NS
         if stuck:
             body = {"state": "failed", "reasons": [{"component": "loop", "level": "failed", "reason": "is stuck"}]}
         good = state != "failed" if path == "/healthz" else state in ("ready", "degraded")

@@ -1,4 +1,4 @@
-"""Cameras that really serve, each in a process of its own; and the keys and consent that a recording needs."""
+"""An environment cache; cameras that really serve, each in a process; the keys and consent that a recording needs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from typing import Any
 
 import pytest
 
-from edge.config import Config, from_dict
+from edge.backends.base import open_model
+from edge.config import Config, from_dict, load
 from edge.consent import PURPOSES, new_consent
+from edge.environment import store
+from edge.environment_build import build, read_views
+from edge.features import Embedder
 from edge.keys import KeyRing, new_signing_pair, read_private
 from edge.records import Event
 from edge.session.layout import SessionPaths, sessions
@@ -50,6 +54,17 @@ class Server:
     def kill(self) -> None:
         self.process.kill()
         self.process.communicate()
+
+
+@pytest.fixture(scope="session")
+def environment(data: Path, artefacts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment cache of the clip of one face, built once."""
+    folder = tmp_path_factory.mktemp("environment")
+    config = load()
+    embedder = Embedder(open_model(config.models.embedder, config.models), config.score)
+    views = read_views(str(data / "faces" / "WolfgangLanger_Pexels.mp4"), end_s=1.0, every_s=0.5)
+    store(folder, [build(embedder, views, config.score)])
+    return folder
 
 
 @pytest.fixture
