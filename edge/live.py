@@ -6,10 +6,10 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import cv2
 
@@ -17,6 +17,7 @@ from edge import logs, plugins
 from edge.app import (
     Emitter,
     Summary,
+    guard_sinks,
     load_environment,
     open_face_camera,
     refused_sinks,
@@ -106,8 +107,9 @@ class Start:
     def open(self, summary: Summary, stack: ExitStack) -> Parts:
         """Open everything that the loop needs; `stack` closes it."""
         config, emitter, supervisor = self._config, self._emitter, self._supervisor
-        for name in EARLY:
-            self._open_sink(name, {})
+        # Differential privacy stands before all sinks at once, so none of them can open early.
+        early = () if config.dp.epsilon else EARLY
+        self._open_sinks(early, {})
         supervisor.report()
         scene = stack.enter_context(open_capture(config.scene, "scene"))
         face = open_face_camera(config, stack)
@@ -127,9 +129,7 @@ class Start:
         summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
         header = session_header(config, scene, gaze, geometry, stages, environment)
         header["epoch"] = dict(zip(("monotonic_ns", "unix_ns"), session_epoch(), strict=True))
-        for name in plugins.names("edge.sinks"):
-            if name not in EARLY:
-                self._open_sink(name, header)
+        self._open_sinks([name for name in plugins.names("edge.sinks") if name not in early], header)
         emitter.event("session", monotonic_ns(), header)
         score = ScorePipeline(config, mapping, stages, environment, gaze_hz=gaze.info.hz_declared, timer=timer)
         redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
@@ -144,12 +144,17 @@ class Start:
             config, scene, face, gaze, stages, score, redact, emitter, supervisor, self._control, summary, timer, header
         )
 
-    def _open_sink(self, name: str, header: dict[str, object]) -> None:
-        sink = plugins.load("edge.sinks", name, setting="sinks").open_sink(self._config, header)
-        if sink is not None:
-            limits = self._config.live
-            queued = sink if name in UNQUEUED else QueuedSink(sink, limits.queue_events, limits.queue_pictures)
-            self._emitter.add(queued)
+    def _open_sinks(self, names: Sequence[str], header: dict[str, Any]) -> None:
+        """Open the named sinks, each behind its queue and all behind what was agreed to."""
+        limits, queued = self._config.live, []
+        for name in names:
+            sink = plugins.load("edge.sinks", name, setting="sinks").open_sink(self._config, header)
+            if sink is not None:
+                own_queue = name in UNQUEUED
+                queued.append(sink if own_queue else QueuedSink(sink, limits.queue_events, limits.queue_pictures))
+        self._supervisor.sinks += queued
+        for guarded in guard_sinks(queued, self._config, header) if queued else []:
+            self._emitter.add(guarded)
 
     def _find_gaze(self) -> GazeSource:
         """Open the gaze source, and wait for one that isn't there yet."""
@@ -218,7 +223,7 @@ class Start:
         now_ns = monotonic_ns()
         if self._supervisor.due(now_ns):
             statuses = {name: camera.status for name, camera in self._cameras.items()}
-            self._supervisor.check(now_ns, {k: v for k, v in statuses.items() if v is not None}, self._emitter.sinks)
+            self._supervisor.check(now_ns, {k: v for k, v in statuses.items() if v is not None})
 
 
 def _open_control(config: Config, supervisor: Supervisor, stack: ExitStack) -> ControlServer | None:

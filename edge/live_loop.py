@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edge import events, plugins
-from edge.app import Emitter, Summary, step_to_plain
+from edge.app import Emitter, Summary, guard_sinks, step_to_plain
 from edge.capture.base import FrameSource, SourceStatus
 from edge.clock import NS_PER_MS, monotonic_ns
 from edge.config import Config, SceneConfig
@@ -217,7 +217,7 @@ class LiveLoop:
         statuses = self._statuses()
         p.summary.frames_dropped = self._overrun + (statuses["scene"].dropped if "scene" in statuses else 0)
         p.summary.pictures_dropped = p.redact.dropped
-        p.supervisor.check(now_ns, statuses, p.emitter.sinks)
+        p.supervisor.check(now_ns, statuses)
         if p.redact.error is not None:
             p.supervisor.complain("redaction", "failed", f"stopped: {p.redact.error!r}; no picture leaves any more")
 
@@ -248,22 +248,31 @@ class LiveLoop:
                 request.refuse("nothing is being recorded")
                 return
             emitter.remove(running)
+            self._p.supervisor.sinks = [s for s in self._p.supervisor.sinks if s.name != "recorder"]
             threading.Thread(target=running.close, name="close-recorder").start()
             request.answer()
         elif running is not None:
             request.refuse("a recording is already on")
         else:
-            header = dict(self._p.header)
-            try:
-                opened = plugins.load("edge.sinks", "recorder", setting="record").open_sink(self._p.config, header)
-            except EmoGazeError as error:
-                request.refuse(str(error))
-                return
-            if opened is None:
-                request.refuse(header.get("recording", {}).get("reason", "record.dir is not set"))
-                return
-            emitter.add(opened, header)
-            request.answer()
+            self._start_recording(request)
+
+    def _start_recording(self, request: Request) -> None:
+        header = dict(self._p.header)
+        if self._p.config.dp.epsilon:
+            request.refuse("differential privacy is on: start the run with record.dir set")
+            return
+        try:
+            opened = plugins.load("edge.sinks", "recorder", setting="record").open_sink(self._p.config, header)
+        except EmoGazeError as error:
+            request.refuse(str(error))
+            return
+        if opened is None:
+            request.refuse(header.get("recording", {}).get("reason", "record.dir is not set"))
+            return
+        self._p.supervisor.sinks.append(opened)
+        for sink in guard_sinks([opened], self._p.config, header):
+            self._p.emitter.add(sink, header)
+        request.answer()
 
     def _finish(self) -> None:
         p = self._p

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 from edge.app import Emitter, Summary
@@ -41,6 +40,7 @@ class Supervisor:
         self.health = Health()
         self.notifier = SystemdNotifier()
         self.monitors: dict[str, StreamMonitor] = {}
+        self.sinks: list[Sink] = []  #: as they were opened, before anything stands in front of them
         self.latencies_ns: deque[int] = deque(maxlen=300)
         self._config, self._emitter, self._summary, self._clock = config, emitter, summary, clock
         self._statuses: dict[str, SourceStatus] = {}
@@ -82,7 +82,7 @@ class Supervisor:
         self._next_check_ns = now_ns + CHECK_NS
         return True
 
-    def check(self, now_ns: int, cameras: dict[str, SourceStatus], sinks: Sequence[Sink]) -> None:
+    def check(self, now_ns: int, cameras: dict[str, SourceStatus]) -> None:
         """Judge everything once; report each second."""
         for name, status in cameras.items():
             self._statuses[name] = status
@@ -91,7 +91,7 @@ class Supervisor:
             silent = self.monitors["gaze"].silent(now_ns)
             self.complain("gaze", "degraded" if silent else "ok", "silent")
         self.complain("synchronisation", *self._judge_synchronisation())
-        for sink in sinks:
+        for sink in self.sinks:
             error = getattr(sink, "error", None)
             if error is not None:
                 self.complain(f"sink {sink.name}", "degraded", str(error))
@@ -114,9 +114,7 @@ class Supervisor:
             if status := self._statuses.get(name):
                 row |= {"dropped": status.dropped, "restarts": status.restarts, "state": status.state}
             streams.append(row)
-        sinks = {
-            s.name: {"dropped": _dropped(s), "error": str(getattr(s, "error", None) or "")} for s in self._emitter.sinks
-        }
+        sinks = {s.name: {"dropped": _dropped(s), "error": str(getattr(s, "error", None) or "")} for s in self.sinks}
         summary = self._summary
         return {
             **self.health.as_dict(),
