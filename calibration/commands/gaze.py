@@ -28,7 +28,7 @@ def gaze(
     from calibration.gaze import calibrate, read_targets
     from edge.config import load
     from edge.gaze.calibration import TERMS, write_calibration
-    from edge.gaze.sources import END_OF_TIME, open_gaze, open_mapping
+    from edge.gaze.sources import open_gaze, open_mapping
     from edge.records import RawGaze
 
     if model not in TERMS:
@@ -36,7 +36,7 @@ def gaze(
     config = load(overrides=[f"gaze.source={recording}", *(set_ or [])]).gaze
     with open_gaze(config) as source:
         mapping = open_mapping(source, config)
-        samples = [mapping(raw) for raw in source.read_until(END_OF_TIME)]
+        samples = [mapping(raw) for raw in source]
 
     def to_degrees(x: float, y: float) -> tuple[float, float]:
         place = mapping.without_calibration(RawGaze(0, 0, x, y))

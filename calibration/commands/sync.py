@@ -28,14 +28,12 @@ def sync(
     from edge.capture import open_capture
     from edge.config import load
     from edge.errors import DataError
-    from edge.gaze.sources import END_OF_TIME, open_gaze, open_mapping
+    from edge.gaze.sources import open_gaze, open_mapping
 
     config = load(overrides=[f"scene.source={clip}", f"gaze.source={gaze}", *(set_ or [])])
     with open_capture(config.scene, "scene") as scene, open_gaze(config.gaze) as source:
         mapping = open_mapping(source, config.gaze, (scene.info.width, scene.info.height))
-        found = estimate_offset(
-            image_motion(scene), gaze_motion(map(mapping, source.read_until(END_OF_TIME))), max_lag_ms
-        )
+        found = estimate_offset(image_motion(scene), gaze_motion(map(mapping, source)), max_lag_ms)
     if json:
         body = {"offset_ms": found.offset_ms, "correlation": found.correlation, "overlap_s": found.overlap_s}
         options = {"clip": str(clip), "gaze": str(gaze), "max_lag_ms": max_lag_ms}

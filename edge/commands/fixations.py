@@ -36,7 +36,7 @@ def fixations(
     from edge.config import load, to_dict
     from edge.errors import SourceError
     from edge.gaze.fixations import detect
-    from edge.gaze.sources import END_OF_TIME, open_gaze, open_mapping
+    from edge.gaze.sources import open_gaze, open_mapping
 
     said = {"source": str(file), "time_unit": time_unit, "units": units, "frame": frame, "origin": origin}
     said |= {"geometry": geometry, "format": format}
@@ -47,7 +47,7 @@ def fixations(
         if source.info.live:
             raise SourceError(str(file), "is a live stream", fix="record it first")
         mapping = open_mapping(source, config.gaze)
-        result = detect(map(mapping, source.read_until(END_OF_TIME)), config.fixations, source.info.hz_declared)
+        result = detect(map(mapping, source), config.fixations, source.info.hz_declared)
     options = {
         **{key: getattr(config.gaze, key) for key in ("columns", "time_unit", "origin", "geometry")},
         "frame": source.info.frame,

@@ -9,6 +9,7 @@ says ``LIVE = True``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -65,6 +66,10 @@ class GazeSource(ABC):
     @abstractmethod
     def close(self) -> None:
         """Free the source. May be called twice."""
+
+    def __iter__(self) -> Iterator[RawGaze]:
+        """Give the samples that are left (a live source: those that have arrived)."""
+        yield from self.read_until(2**63 - 1)
 
     def __enter__(self) -> GazeSource:
         return self

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def _read_npy(path: Path) -> tuple[Declared, list[str], Any]:
     return Declared(), list(values.dtype.names), values
 
 
-def _read_text(path: Path, wanted: dict[str, str]) -> tuple[Declared, list[str], dict[str, list[float]]]:
+def _read_text(path: Path, wanted: dict[str, str]) -> tuple[Declared, list[str], dict[str, array[float]]]:
     """Read the comments, the header and the columns that have a meaning."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -148,8 +149,8 @@ def _head(file: Iterator[str]) -> tuple[list[str], str]:
 
 def _parse(
     rows: Iterator[list[str]], places: dict[str, int], path: Path, *, first: int, comma_decimals: bool
-) -> dict[str, list[float]]:
-    columns: dict[str, list[float]] = {name: [] for name in places}
+) -> dict[str, array[float]]:
+    columns = {name: array("d") for name in places}
     targets = [(name, place, columns[name]) for name, place in places.items()]
     for number, row in enumerate(rows, first):
         if not row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from edge.gaze.geometry import Geometry
 from edge.records import RawGaze
 
 Floats = npt.NDArray[np.float64]
+CHUNK = 8192  #: samples that an iteration makes at a time
 
 
 @dataclass(slots=True)
@@ -56,28 +58,30 @@ class RecordedGaze(GazeSource):
         self.info = info
         self._next = 0
         n = len(table)
-        nan = np.full(n, np.nan)
         finite = np.isfinite(table.x) & np.isfinite(table.y)
-        self._t_ns = (table.t_ns + round(offset_ms * 1e6)).tolist()
+        self._t_ns = table.t_ns + round(offset_ms * 1e6)
+        self._due_ns = np.maximum.accumulate(self._t_ns)  # in order, even where the clock runs backwards
         self._rest = (
-            table.x.tolist(),
-            table.y.tolist(),
-            (np.ones(n) if table.confidence is None else table.confidence).tolist(),
-            (finite if table.valid is None else finite & table.valid).tolist(),
-            (nan if table.pupil_mm is None else table.pupil_mm).tolist(),
-            (nan if table.openness is None else table.openness).tolist(),
+            table.x,
+            table.y,
+            _filled(table.confidence, 1.0, n),
+            finite if table.valid is None else finite & table.valid,
+            _filled(table.pupil_mm, np.nan, n),
+            _filled(table.openness, np.nan, n),
         )
 
     @property
     def span_ns(self) -> tuple[int, int]:
         """First and last time of the recording."""
-        return min(self._t_ns), max(self._t_ns)
+        return int(self._t_ns.min()), int(self._t_ns.max())
 
     def read_until(self, t_ns: int) -> list[RawGaze]:
-        start = self._next
-        while self._next < len(self._t_ns) and self._t_ns[self._next] <= t_ns:
-            self._next += 1
-        return [self._sample(i) for i in range(start, self._next)]
+        return self._take(int(np.searchsorted(self._due_ns, t_ns, side="right")))
+
+    def __iter__(self) -> Iterator[RawGaze]:
+        """Give the samples that are left, in bounded memory however long the recording is."""
+        while not self.ended:
+            yield from self._take(min(self._next + CHUNK, len(self._t_ns)))
 
     @property
     def ended(self) -> bool:
@@ -86,8 +90,14 @@ class RecordedGaze(GazeSource):
     def close(self) -> None:
         self._next = len(self._t_ns)
 
-    def _sample(self, i: int) -> RawGaze:
-        return RawGaze(i, self._t_ns[i], *(column[i] for column in self._rest))
+    def _take(self, end: int) -> list[RawGaze]:
+        start, self._next = self._next, max(self._next, end)
+        columns = (column[start : self._next].tolist() for column in (self._t_ns, *self._rest))
+        return [RawGaze(*row) for row in zip(range(start, self._next), *columns, strict=True)]
+
+
+def _filled(column: Floats | None, default: float, n: int) -> Floats:
+    return np.broadcast_to(np.float64(default), n) if column is None else column
 
 
 def gaze_info(config: GazeConfig, declared: Declared, geometry: Geometry | None) -> GazeInfo:
