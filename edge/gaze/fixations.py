@@ -305,7 +305,9 @@ class FixationDetector:
         n = len(points)
         st = sx = sy = stt = stx = sty = 0.0
         for t_ns, x, y, _ in points:
-            t, dx, dy = (t_ns - t0) * 1e-9, wrap_deg(x - x0), y - y0
+            t, dx, dy = (t_ns - t0) * 1e-9, x - x0, y - y0
+            if not -180.0 <= dx < 180.0:
+                dx = wrap_deg(dx)
             st += t
             sx += dx
             sy += dy
