@@ -31,12 +31,13 @@ from edge.files import write_json
 from edge.gaze.base import GazeSource
 from edge.gaze.geometry import Geometry, read_geometry
 from edge.gaze.mapping import make_mapping
-from edge.gaze.sources import open_gaze
+from edge.gaze.sources import may_uncover, open_gaze
 from edge.governor import Governor
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
 from edge.records import Event, Fixation, Frame, RedactedFrame, Telemetry
+from edge.sinks._output import is_encrypted
 from edge.sinks.base import Sink
 from edge.stages import NetworkStages
 from edge.telemetry import TelemetrySource, open_telemetry
@@ -185,7 +186,7 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
         hz = gaze.info.hz_declared
         score = ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
         redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
-        redact = RedactPipeline(redactor, stages.recall, timer=timer)
+        redact = RedactPipeline(redactor, stages.recall, may_uncover=may_uncover(config.gaze.source), timer=timer)
         emitter = Emitter(sinks)
         emitter.event("session", 0, header)
         loop = FileLoop(config, score, redact, stages, emitter, summary, timer)
@@ -336,25 +337,39 @@ def session_header(
 
 
 def refused_sinks(config: Config) -> list[str]:
-    """Return the plaintext sinks that may not start: a clinical run says so and goes on, any other is refused.
+    """Return the file sinks that may not start. What is refused is said.
+
+    A file in the clear: a clinical run goes on without it, any other is refused. An encrypted one (``.age``) needs a
+    consent like every recording; the run goes on without it.
 
     Raises
     ------
     ConfigError
         A plaintext file is asked for without `sinks.allow_plaintext`, and the preset isn't clinical.
     """
-    wanted = [name for name in PLAINTEXT if getattr(config.sinks, name)]
+    named = [name for name in PLAINTEXT if getattr(config.sinks, name)]
+    wanted = [name for name in named if not is_encrypted(getattr(config.sinks, name))]
+    without_consent = _without_consent(config, [name for name in named if name not in wanted])
     if config.sinks.allow_plaintext or not wanted:
-        return []
+        return without_consent
     if config.preset == "clinical":
         for name in wanted:
             print(f"emogaze: sinks.{name} is not started: it would write in the clear", file=sys.stderr)
-        return wanted
+        return wanted + without_consent
     raise ConfigError(
         f"sinks.{wanted[0]}",
         "would write a file in the clear",
         fix="set sinks.allow_plaintext = true if that is what you want",
     )
+
+
+def _without_consent(config: Config, names: list[str]) -> list[str]:
+    try:
+        return [] if not names or load_consent(config) else names
+    except ConsentError as error:
+        for name in names:
+            print(f"emogaze: sinks.{name} is not started: {error}", file=sys.stderr)
+        return names
 
 
 def without_sinks(config: Config, names: list[str]) -> Config:

@@ -78,6 +78,7 @@ class GazeConfig(Section, frozen=True):
     origin: Annotated[Literal["top-left", "bottom-left"], _text("where (0, 0) lies")] = "top-left"
     geometry: Annotated[str, _text("TOML file with [camera] intrinsics or [screen] size and distance")] = ""
     calibration: Annotated[str, _text("gaze_calibration.json to apply; empty = none")] = ""
+    allow_lsl: Annotated[bool, _text("allow LSL streams in and out, which nobody encrypts or authenticates")] = True
     lsl_scope: Annotated[Literal["machine", "link", "site"], _text("how far LSL streams are looked for")] = "machine"
     offset_ms: Annotated[float, _number("added to gaze times to bring them onto the camera's")] = 0.0
     silent_ms: Annotated[int, _number("gaze silent for longer is stale", ge=1)] = 200
@@ -321,9 +322,26 @@ def parse_toml(path: Path) -> dict[str, Any]:
 def from_dict(values: dict[str, Any], *, thing: str) -> Config:
     """Check `values` and return the Config; `thing` names them in errors."""
     try:
-        return msgspec.convert(values, Config)
+        config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
         raise ConfigError(thing, _explain(str(error))) from None
+    _check_lsl(config)
+    return config
+
+
+def _check_lsl(config: Config) -> None:
+    uses = {
+        "gaze.source": config.gaze.source.startswith("lsl:"),
+        "aux.streams": bool(config.aux.streams),
+        "sinks.lsl_outlet": config.sinks.lsl_outlet,
+    }
+    wanted = [key for key, used in uses.items() if used]
+    if wanted and not config.gaze.allow_lsl:
+        raise ConfigError(
+            wanted[0],
+            "asks for LSL, which is neither encrypted nor authenticated",
+            fix="set gaze.allow_lsl = true if the network of this device is trusted",
+        )
 
 
 def to_dict(config: Config) -> dict[str, Any]:

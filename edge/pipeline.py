@@ -252,12 +252,20 @@ class ScorePipeline:
 
 
 class RedactPipeline:
-    """The redact recipe: a picture in, and out come the pictures that are ready to leave, every other face covered."""
+    """The redact recipe: a picture in, and out come the pictures that are ready to leave, every other face covered.
+
+    With `may_uncover` off no fixation uncovers a face: its source can't be trusted with that.
+    """
 
     def __init__(
-        self, redactor: Redactor, recall: Callable[[Frame], list[Face]] | None, *, timer: StageTimer | None = None
+        self,
+        redactor: Redactor,
+        recall: Callable[[Frame], list[Face]] | None,
+        *,
+        may_uncover: bool = True,
+        timer: StageTimer | None = None,
     ) -> None:
-        self._redactor = redactor
+        self._redactor, self._may_uncover = redactor, may_uncover
         self._recall = recall
         self._timer = timer or StageTimer()
 
@@ -267,7 +275,7 @@ class RedactPipeline:
         if self._recall is not None and self._redactor.wants_recall(frame.t_ns):
             with self._timer.stage("recall"):
                 recall = self._recall(frame)
-        gaze = (fixation.x_px, fixation.y_px) if fixation else None
+        gaze = (fixation.x_px, fixation.y_px) if fixation and self._may_uncover else None
         with self._timer.stage("cover"):
             return self._redactor.push(frame, faces, recall, gaze)
 

@@ -84,6 +84,7 @@ def examine() -> list[Component]:
         _gstreamer,
         _battery,
         _swap,
+        _keys,
     ]
     return found + [check() for check in checks]
 
@@ -111,6 +112,8 @@ def _liblsl() -> Component:
         version = str(importlib.import_module("pylsl").library_version())
     except (ImportError, RuntimeError, OSError):
         return Component("liblsl", False, "", "gaze and other streams over LSL", how)
+    # Whoever is on its network can read and forge what LSL carries: hence off by default, and this machine alone.
+    version += "; not encrypted, not authenticated: keep it on this machine or a network of its own"
     return Component("liblsl", True, version, "gaze and other streams over LSL", how)
 
 
@@ -150,6 +153,16 @@ def _battery() -> Component:
     supplies = [p.parent.name for p in Path("/sys/class/power_supply").glob("*/capacity")]
     how = "none is reported: the governor then treats the battery as unknown, never as empty"
     return Component("battery", bool(supplies), ", ".join(supplies), "adaptive precision", how)
+
+
+def _keys() -> Component:
+    from edge.keys import KeyRing, keys_dir
+
+    folder = keys_dir()
+    infos = list(KeyRing(folder).list())
+    fine = ", ".join(f"{i.use} {i.name or i.fingerprint}" for i in infos if not i.problem)
+    problems = "; ".join(i.problem for i in infos if i.problem)
+    return Component("keys", not problems, fine, "encrypted recording, publishing beyond this machine", problems)
 
 
 def _swap() -> Component:

@@ -36,6 +36,17 @@ def open_mapping(source: GazeSource, config: GazeConfig, frame_size: tuple[int, 
     return make_mapping(source.info, geometry, frame_size, read_calibration(config.calibration))
 
 
+def may_uncover(source: str) -> bool:
+    """Whether gaze from `source` may decide which face is left uncovered.
+
+    An LSL stream is unauthenticated input: it may only if both its source id and its host are pinned.
+    """
+    if not source.startswith("lsl:"):
+        return True
+    pinned = {part.partition("=")[0].strip() for part in source.removeprefix("lsl:").split(",")}
+    return {"source_id", "hostname"} <= pinned
+
+
 def _plugin_of(source: str) -> str:
     # A generic table is tried last: a vendor's export is one too.
     for name in sorted(plugins.names("edge.gaze"), key=lambda name: (name == "csv", name)):

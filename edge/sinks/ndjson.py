@@ -1,11 +1,13 @@
 """The event log as newline-delimited JSON.
 
 It is written to ``NAME.part`` and takes its name when the run ends well, so that a file with the right name is whole.
-A log that was cut off keeps its events in the ``.part`` file; its last line is then no ``end`` event.
+A log that was cut off keeps its events in the ``.part`` file; its last line is then no ``end`` event. A name that
+ends in ``.age`` makes an encrypted log.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,17 @@ from edge.config import Config
 from edge.errors import SinkError
 from edge.events import encode
 from edge.records import Event
+from edge.sinks._output import open_output, recipients_for
 from edge.sinks.base import Sink
 
 
 def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
-    return NdjsonSink(Path(config.sinks.events)) if config.sinks.events else None
+    path = config.sinks.events
+    return NdjsonSink(Path(path), recipients_for(path, config)) if path else None
 
 
 class NdjsonSink(Sink):
-    """Write each event as one line.
+    """Write each event as one line; with `recipients`, encrypted to them.
 
     Raises
     ------
@@ -31,13 +35,13 @@ class NdjsonSink(Sink):
 
     name = "events"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, recipients: Collection[str] = ()) -> None:
         self._path = path
         self._part = path.with_name(path.name + ".part")
         self._whole = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._part.open("wb", buffering=1 << 16)
+            self._file = open_output(self._part, recipients)
         except OSError as error:
             raise SinkError(str(path), f"can't be written: {error.strerror}", fix="choose a writable folder") from error
 
@@ -51,6 +55,9 @@ class NdjsonSink(Sink):
     def close(self) -> None:
         if self._file.closed:
             return
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            raise SinkError(str(self._path), f"can't be finished: {error.strerror}") from error
         if self._whole:
             self._part.replace(self._path)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Collection
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import cv2
 
 from edge.config import Config
 from edge.errors import SinkError
 from edge.records import Event, RedactedFrame
+from edge.sinks._output import open_output, recipients_for
 from edge.sinks.base import Sink, require_redacted
 
 TIME_BASE = Fraction(1, 90_000)  #: seconds; the usual clock of MPEG containers
@@ -28,7 +30,9 @@ _CONTAINER = {"movflags": "frag_keyframe+empty_moov+default_base_moof", "flush_p
 def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
     """Open the video of a run, or None where none is asked for. `header["live"]` says that pictures don't wait."""
     path = config.sinks.video
-    return VideoSink(Path(path), live=bool(header.get("live", False))) if path else None
+    if not path:
+        return None
+    return VideoSink(Path(path), recipients_for(path, config), live=bool(header.get("live", False)))
 
 
 class VideoWriter:
@@ -40,6 +44,8 @@ class VideoWriter:
         Ends in ``.mp4``.
     audio : av.AudioStream, optional
         A stream whose packets will be given to `copy`, e.g. a source's sound.
+    recipients : collection of str
+        age recipients to encrypt the clip to; the name then ends in ``.mp4.age``.
 
     Raises
     ------
@@ -47,14 +53,18 @@ class VideoWriter:
         The file can't be written, or PyAV is missing.
     """
 
-    def __init__(self, path: Path, audio: Any = None) -> None:
-        if path.suffix.lower() != ".mp4":
-            raise SinkError(str(path), "unknown kind of clip", expected="a name that ends in .mp4")
+    def __init__(self, path: Path, audio: Any = None, recipients: Collection[str] = ()) -> None:
+        clip = path.with_suffix("") if recipients else path
+        if clip.suffix.lower() != ".mp4":
+            raise SinkError(str(path), "unknown kind of clip", expected="a name that ends in .mp4, or .mp4.age")
         self._av = _import_av()
-        self._path, self._part = path, path.with_suffix(".part.mp4")
+        self._path, self._part = path, clip.with_suffix(".part.mp4" + (path.suffix if recipients else ""))
+        self._file: BinaryIO | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._container: Any = self._av.open(str(self._part), "w", format="mp4", options=_CONTAINER)
+            self._file = open_output(self._part, recipients) if recipients else None
+            output = self._file or str(self._part)
+            self._container: Any = self._av.open(output, "w", format="mp4", options=_CONTAINER)
             self._audio = self._container.add_stream_from_template(audio) if audio is not None else None
         except (OSError, ValueError) as error:
             raise SinkError(str(path), f"can't be written: {error}", fix="choose a writable folder") from error
@@ -103,6 +113,8 @@ class VideoWriter:
             if self._stream is not None and whole:
                 container.mux(self._stream.encode(None))
             container.close()
+            if self._file:
+                self._file.close()
         except OSError as error:
             raise SinkError(str(self._path), f"can't be finished: {error.strerror}") from error
         if whole and self._stream is not None:
@@ -132,9 +144,9 @@ class VideoSink(Sink):
 
     name = "video"
 
-    def __init__(self, path: Path, *, live: bool = False) -> None:
+    def __init__(self, path: Path, recipients: Collection[str] = (), *, live: bool = False) -> None:
         self.dropped = 0
-        self._writer = VideoWriter(path)
+        self._writer = VideoWriter(path, recipients=recipients)
         self._error: SinkError | None = None
         self._queue: queue.Queue[RedactedFrame | None] = queue.Queue(QUEUED)
         self._thread = threading.Thread(target=self._work, name="video", daemon=True) if live else None
