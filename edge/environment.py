@@ -10,7 +10,7 @@ mean would centre a single scene onto zero, and two onto opposite vectors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -187,6 +187,10 @@ class EnvironmentCache:
     transforms, indices : pair
         For the local and for the global scale.
     entries : structured array of ENTRY, (n_entries,)
+    pictures : sequence of bytes
+        The reference views as JPEG with every face covered, one per view; empty where they were not kept.
+    folder : Path, optional
+        Where the cache was read from; its pictures are read only when they are asked for.
     """
 
     def __init__(
@@ -195,8 +199,12 @@ class EnvironmentCache:
         transforms: tuple[Transform, Transform],
         indices: tuple[faiss.Index, faiss.Index],
         entries: npt.NDArray,
+        pictures: Sequence[bytes] = (),
+        *,
+        folder: Path | None = None,
     ) -> None:
         self.info, self.transforms, self.indices, self.entries = info, transforms, indices, entries
+        self._pictures, self._folder = pictures, folder
 
     def lookup(self, local: Vector, global_: Vector) -> Match:
         """Find the best entry for a window and for a scene, each by inner product of unit vectors.
@@ -221,6 +229,20 @@ class EnvironmentCache:
         """Return up to `k` (entry, cosine) for a window, best first; fewer if the cache holds fewer."""
         found = self._search(0, local, k)
         return [] if isinstance(found, str) else found
+
+    def vector(self, entry: int) -> Vector:
+        """Return the unit vector of a cached window."""
+        index = self.indices[0]
+        if isinstance(index, faiss.IndexIVF):
+            index.make_direct_map()
+        return index.reconstruct(entry)
+
+    def picture(self, view: int) -> bytes:
+        """Return a reference view as JPEG with every face covered, or nothing where it wasn't kept."""
+        if self._pictures:
+            return self._pictures[view]
+        file = (self._folder / _picture_name(view)) if self._folder else None
+        return file.read_bytes() if file and file.name in self.info.files else b""
 
     def region_of(self, entry: int) -> str:
         """Return the name of the region that a cached window lies in, or ""."""
@@ -261,6 +283,9 @@ class EnvironmentCache:
             if transform.projection is not None:
                 np.save(folder / f"projection_{scale}.npy", transform.projection)
             faiss.write_index(index, str(folder / f"{scale}.faiss"))
+        for view, picture in enumerate(self._pictures):
+            if picture:
+                (folder / _picture_name(view)).write_bytes(picture)
         files = {file.name: sha256_file(file) for file in sorted(folder.iterdir())}
         info = msgspec.structs.replace(self.info, files=files)
         (folder / ENV_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info), indent=1))
@@ -336,7 +361,7 @@ class EnvironmentCache:
             transforms.append(Transform(mean, projection))
             indices.append(faiss.read_index(str(folder / f"{scale}.faiss")))
         entries = np.load(folder / "entries.npy", allow_pickle=False)
-        return cls(info, (transforms[0], transforms[1]), (indices[0], indices[1]), entries)
+        return cls(info, (transforms[0], transforms[1]), (indices[0], indices[1]), entries, folder=folder)
 
 
 class Environments:
@@ -377,6 +402,10 @@ def store(folder: Path, caches: Iterable[EnvironmentCache]) -> list[EnvironmentI
             cache.write(part / cache.info.embedder)
             infos.append(cache.info)
     return infos
+
+
+def _picture_name(view: int) -> str:
+    return f"view-{view:05d}.jpg"
 
 
 def list_caches(folder: Path) -> list[EnvironmentInfo]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import cv2
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +24,20 @@ from edge.separation import separation
 
 SCALES = (0.75, 1.0, 1.5)  #: sides of the tiles as multiples of the window
 _STRIDE = 0.5  #: between tiles, as a share of their side
+_JPEG_QUALITY = 85
 _SAMPLED_VIEWS = 16  #: views that the separation is measured on
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A reference picture of the environment; `name` is its file name, or its time in a clip."""
+    """A reference picture of the environment; `name` is its file name, or its time in a clip.
+
+    `covered` is the same picture as JPEG with every face covered, where it is to be kept for reports.
+    """
 
     name: str
     image: Image
+    covered: bytes = b""
 
 
 class Region(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -77,6 +83,7 @@ class Build:
     scenes: list[Matrix] = field(default_factory=list)
     entries: list[npt.NDArray] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    pictures: list[bytes] = field(default_factory=list)
 
 
 def read_regions(path: Path) -> Regions:
@@ -110,6 +117,13 @@ def read_views(source: str, *, start_s: float = 0.0, end_s: float = 0.0, every_s
             if frame.t_ns >= due_ns:
                 due_ns = frame.t_ns + round(every_s * 1e9)
                 yield View(f"{frame.t_ns / 1e9:.3f}s", frame.image)
+
+
+def keep_covered(views: Iterable[View], cover: Callable[[Image], Image]) -> Iterator[View]:
+    """Yield the views, each with its covered picture; `cover` is what covers every face of a picture."""
+    for view in views:
+        _, jpeg = cv2.imencode(".jpg", cover(view.image), [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+        yield replace(view, covered=jpeg.tobytes())
 
 
 def canary_view(manifest: Manifest) -> list[View]:
@@ -155,7 +169,6 @@ def build(
         Views of another environment, for the retrieved AUC.
     seed : int
         Of the pairs that the separation is measured on, and of the choice of views they come from.
-
     measured : bool
         Whether to measure the separation, which takes most of the time of a small environment.
 
@@ -192,6 +205,7 @@ def _embed_view(done: Build, embedder: Embedder, view: View, window: str, region
     rows["region"] = [regions.at(view, x + s / 2, y + s / 2) if regions else -1 for x, y, s in places]
     done.entries.append(rows)
     done.names.append(view.name)
+    done.pictures.append(view.covered)
 
 
 def _fit(done: Build, embedder: Embedder, score: ScoreConfig, regions: Regions | None) -> EnvironmentCache:
@@ -223,9 +237,8 @@ def _fit(done: Build, embedder: Embedder, score: ScoreConfig, regions: Regions |
         views=tuple(done.names),
         separation={},
     )
-    return EnvironmentCache(
-        info, transforms, (build_index(vectors[0]), build_index(vectors[1])), np.concatenate(done.entries)
-    )
+    indices = build_index(vectors[0]), build_index(vectors[1])
+    return EnvironmentCache(info, transforms, indices, np.concatenate(done.entries), done.pictures)
 
 
 class _Sample:

@@ -164,16 +164,19 @@ def redact_still(
 ) -> Report:
     """Write a covered copy of a still. Its transparency is kept; EXIF and all other metadata stay behind."""
     picture = read_picture(source)
-    frame = Frame(frame_id, 0, picture.image, str(source))
-    # Nothing is known of where anyone looks in a still, so every face is covered.
-    redactor = Redactor(settings)
-    (redacted,) = redactor.push(frame, [], detectors.on_still(frame.image, settings), None)
+    redacted = cover_still(Frame(frame_id, 0, picture.image, str(source)), detectors, settings)
     write_still(output, redacted, picture.alpha)
     if auditor:
         auditor.look(source.name, picture.image, redacted)
     report = Report(source, output, removed=metadata.of_still(source))
     report.add(redacted)
     return report
+
+
+def cover_still(frame: Frame, detectors: Detectors, settings: RedactConfig) -> RedactedFrame:
+    """Cover every face of a still: nothing is known of where anyone looks in it."""
+    (redacted,) = Redactor(settings).push(frame, [], detectors.on_still(frame.image, settings), None)
+    return redacted
 
 
 def write_still(path: Path, picture: RedactedFrame, alpha: Image | None = None) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from edge.config import Config
+    from edge.records import Image
 
 _SOURCE = "A picture, a folder of pictures, or a clip. Not what is to be scored: a match with itself makes FCC 1."
 
@@ -31,6 +35,7 @@ def build(
     start: Annotated[float, typer.Option(min=0, help="Skip a clip's first seconds.")] = 0.0,
     end: Annotated[float, typer.Option(min=0, help="Stop a clip here; 0 = at its end.")] = 0.0,
     every: Annotated[float, typer.Option(min=0, help="Seconds between a clip's views.")] = 1.0,
+    keep_views: Annotated[bool, typer.Option(help="Keep the views, every face covered, for reports.")] = False,
     config: Annotated[Path | None, typer.Option("--config", "-c", help="Settings of models and score.")] = None,
     override: Annotated[list[str], typer.Option("--set", help="section.key=value; wins over the file.")] = [],
     json: Annotated[bool, typer.Option("--json", help="Print what was built as JSON.")] = False,
@@ -50,10 +55,14 @@ def build(
     environment.pca_dim(settings.score.embedding)
     named = environment_build.read_regions(regions) if regions else None
 
+    cover = _coverer(settings) if keep_views else None
+
     def caches() -> Iterator[environment.EnvironmentCache]:
         for models in embedders(settings):
             model = open_model(models.embedder, models)
             views = environment_build.read_views(source, start_s=start, end_s=end, every_s=every)
+            if cover:
+                views = environment_build.keep_covered(views, cover)
             others = environment_build.read_views(other) if other else environment_build.canary_view(model.manifest)
             shown = progress(views, models.embedder)
             embedder = Embedder(model, settings.score)
@@ -86,6 +95,15 @@ def inspect(
     first = chosen or caches[:1]
     rest = [info for info in caches if info is not first[0]]
     _print([*first, *rest], {"folder": str(folder), "model": model}, json)
+
+
+def _coverer(settings: Config) -> Callable[[Image], Image]:
+    """Return what covers every face of a picture."""
+    from edge.records import Frame
+    from edge.redaction import Detectors, cover_still
+
+    detectors = Detectors.open(settings.models)
+    return lambda image: cover_still(Frame(0, 0, image, "view"), detectors, settings.redact).image
 
 
 def describe(info: Any) -> dict[str, Any]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from pixel_model import PixelModel
 
 from edge.backends.base import open_model
 from edge.config import ModelsConfig, ScoreConfig
-from edge.environment import EnvironmentCache
-from edge.environment_build import Region, Regions, View, build, read_regions, read_views, tiles
+from edge.environment import EnvironmentCache, store
+from edge.environment_build import Region, Regions, View, build, keep_covered, read_regions, read_views, tiles
 from edge.errors import CacheError, ConfigError, SourceError
 from edge.features import Embedder
 
@@ -140,3 +141,22 @@ def test_separation_of_real_scenes(data: Path, artefacts: Path, picture: str, ot
     assert (report["n_matched"], report["n_mismatched"]) == (200, 200)
     assert report["auc"] >= 0.97 and report["gap_cos"] >= 0.4
     assert report["auc_retrieved"] >= 0.97
+
+
+def test_covered_views_are_stored_and_read_when_asked_for(tmp_path: Path) -> None:
+    model = PixelModel()
+    views = keep_covered([View("a", noise(1)), View("b", noise(2))], lambda image: np.full_like(image, 128))
+    store(tmp_path / "env", [build(embedder(model), views, ScoreConfig(), measured=False)])
+    loaded = EnvironmentCache.load(tmp_path / "env", model.manifest)
+    stored = cv2.imdecode(np.frombuffer(loaded.picture(1), np.uint8), cv2.IMREAD_COLOR)
+    assert stored.shape == (120, 160, 3) and abs(int(stored.mean()) - 128) <= 2
+    (tmp_path / "env/pixels/view-00000.jpg").write_bytes(b"another picture")
+    with pytest.raises(CacheError, match="view-00000"):
+        EnvironmentCache.load(tmp_path / "env", model.manifest)
+
+
+def test_without_being_asked_no_view_is_stored(tmp_path: Path) -> None:
+    model = PixelModel()
+    store(tmp_path / "env", [build(embedder(model), [View("a", noise(1))], ScoreConfig(), measured=False)])
+    assert not list((tmp_path / "env/pixels").glob("*.jpg"))
+    assert EnvironmentCache.load(tmp_path / "env", model.manifest).picture(0) == b""
