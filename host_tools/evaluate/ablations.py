@@ -95,6 +95,8 @@ def _rows(state: Evaluation, setting: str, value: str, found: Variant) -> Iterat
         if isinstance(found, str):
             yield {**row, "reason": found}
             continue
+        if (scored.system, scored.source) not in found:  # scored by the runtime, and not to be scored anew
+            continue
         weights = value if setting == "weights" else state.config.score.weights
         fcc = found[scored.system, scored.source].fcc(len(scored.table.samples), _emotions(state, scored), weights)
         yield {**row, **shift(scored, fcc), "reason": ""}

@@ -10,16 +10,17 @@ import msgspec
 from edge.config import EnvironmentConfig, ModelsConfig, ScoreConfig, Section, parse_toml
 from edge.errors import ConfigError
 
-AttentionSource = Literal["predicted", "gradcam", "observed"]
+AttentionSource = Literal["predicted", "gradcam", "observed", "retrieved"]
 Match = Literal["optimal", "nearest", "order"]
 
 
 class SystemConfig(Section, frozen=True):
     """One system under test.
 
-    `csv` reads `predictions`; with `fixations` or `maps` the system predicts attention, else FCC is that of the human
-    fixations (`observed`). `probe` is a linear probe on the scene embedding, fitted on `train_split`; it attends by its
-    class activation maps. `emotion` runs a classifier artefact on the data set's face pictures.
+    `csv` reads `predictions`; with `fixations` or `maps` the system predicts attention, with `fcc = "given"` the table
+    has a column `fcc` (`retrieved`, as the runtime scores live), else FCC is that of the human fixations (`observed`).
+    `probe` is a linear probe on the scene embedding, fitted on `train_split`; it attends by its class activation maps.
+    `emotion` runs a classifier artefact on the data set's face pictures.
     """
 
     name: str
@@ -27,6 +28,7 @@ class SystemConfig(Section, frozen=True):
     predictions: str = ""
     fixations: str = ""
     maps: str = ""
+    fcc: Literal["", "given"] = ""
     artefact: str = ""
     train_split: str = "train"
 
@@ -35,6 +37,8 @@ class SystemConfig(Section, frozen=True):
         """Where the system's attention comes from; systems are compared only within one source."""
         if self.kind == "probe":
             return "gradcam"
+        if self.fcc:
+            return "retrieved"
         return "predicted" if self.fixations or self.maps else "observed"
 
 
@@ -100,7 +104,7 @@ def _check(system: SystemConfig, path: Path) -> None:
         raise ConfigError(thing, "has a name that can't be a file's")
     if system.kind == "csv" and not system.predictions:
         raise ConfigError(thing, "has no predictions", fix='add predictions = "FILE.csv"')
-    if system.fixations and system.maps:
-        raise ConfigError(thing, "gives fixations and maps", fix="give one of them")
-    if system.kind == "probe" and (system.predictions or system.fixations or system.maps):
-        raise ConfigError(thing, "is a probe and takes no files")
+    if sum(map(bool, (system.fixations, system.maps, system.fcc))) > 1:
+        raise ConfigError(thing, "gives more than one of fixations, maps and fcc", fix="give one of them")
+    if system.kind != "csv" and (system.predictions or system.fixations or system.maps):
+        raise ConfigError(thing, f"is of kind {system.kind} and takes no files")

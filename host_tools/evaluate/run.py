@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.config import ModelsConfig, ScoreConfig
+from edge.errors import DataError
 from edge.files import sha256_file
 from edge.manifest import load_manifest, models_dir
 from host_tools.datasets.layout import Dataset, load
@@ -27,13 +28,14 @@ from host_tools.evaluate.attention import (
 )
 from host_tools.evaluate.config import EvaluateConfig, SystemConfig
 from host_tools.evaluate.embed import HUMAN, Embedded, Points, Request, embed
+from host_tools.evaluate.faces import classify_faces
 from host_tools.evaluate.looks import Looks, find
 from host_tools.evaluate.probe import probe
 from host_tools.evaluate.systems import Answers, map_path, predicted_points, read_answers
 from host_tools.samples import SampleTable, read_samples
 from host_tools.tables import write_csv
 
-OBSERVED = "observed"
+OBSERVED, RETRIEVED = "observed", "retrieved"
 
 
 @dataclass(frozen=True)
@@ -199,13 +201,22 @@ class Evaluation:
                 done_dir=self.done_dir,
             )
             return SystemRun(system, found.answers, found.points, found.maps)
+        if system.kind == "emotion":
+            answers = classify_faces(
+                self.dataset,
+                self.config.models,
+                system.artefact or self.config.models.emotion,
+                engine=self.engine,
+                done_dir=self.done_dir,
+            )
+            return SystemRun(system, answers)
         answers = read_answers(self.base / system.predictions, self.dataset)
-        if system.attention_source == OBSERVED:
+        if not system.fixations and not system.maps:
             return SystemRun(system, answers)
         return SystemRun(system, answers, list(predicted_points(system, self.base, self.dataset, counts)))
 
     def _sources(self, run: SystemRun) -> list[str]:
-        return [run.config.attention_source, OBSERVED] if run.points is not None else [OBSERVED]
+        return list(dict.fromkeys([run.config.attention_source, OBSERVED]))
 
     def _attention(self, run: SystemRun) -> Iterator[attended.Attention]:
         for i, sample in enumerate(self.dataset.samples):
@@ -217,8 +228,11 @@ class Evaluation:
                 yield attended.Attention(points=run.points[i] if run.points is not None else None)
 
     def _score(self, run: SystemRun, source: str) -> Scored:
-        pairs = self.pairs[run.config.name, source]
-        fcc = pairs.fcc(len(self.dataset), self.emotions(run), self.config.score.weights)
+        if source == RETRIEVED:
+            pairs, fcc = Pairs(), given_fcc(run.answers, run.config.name)
+        else:
+            pairs = self.pairs[run.config.name, source]
+            fcc = pairs.fcc(len(self.dataset), self.emotions(run), self.config.score.weights)
         path = self.out / "samples" / f"{run.config.name}.{source}.csv"
         write_samples(path, self.dataset, run.answers, fcc)
         table = read_samples(path, labels=",".join(self.dataset.label_set.labels))
@@ -228,6 +242,13 @@ class Evaluation:
 def places(looks: Looks) -> Points:
     """Return the recorded fixations (n, 2) of a sample."""
     return np.stack([looks.x_px, looks.y_px], axis=1)
+
+
+def given_fcc(answers: Answers, system: str) -> npt.NDArray[np.float64]:
+    """Return the FCC that a system's own table gives. Raises DataError if it gives none."""
+    if "fcc" not in answers.extra:
+        raise DataError(f"system {system!r}", "its predictions have no column 'fcc'", fix='drop fcc = "given"')
+    return answers.extra["fcc"]
 
 
 def write_samples(path: Path, dataset: Dataset, answers: Answers, fcc: npt.NDArray[np.float64]) -> None:
@@ -245,7 +266,7 @@ def write_samples(path: Path, dataset: Dataset, answers: Answers, fcc: npt.NDArr
         }
         if answers.p is not None:
             row |= {f"p_{label}": answers.p[i, k] for k, label in enumerate(labels)}
-        rows.append(row | {name: values[i] for name, values in answers.extra.items()})
+        rows.append(row | {name: values[i] for name, values in answers.extra.items() if name != "fcc"})
     write_csv(path, rows, list(rows[0]))
 
 

@@ -75,7 +75,7 @@ def read_answers(path: Path, dataset: Dataset) -> Answers:
         raise DataError(str(path), "has probabilities of some labels only", expected="also " + ", ".join(lacking))
     if columns:
         p = np.stack([aligned(share(table, columns[label])) for label in dataset.label_set.labels], axis=1)
-    extra = {n: aligned(share(table, n)) for n in table.columns if n == "bf1" or n.startswith("att_")}
+    extra = {n: aligned(share(table, n)) for n in table.columns if n in ("bf1", "fcc") or n.startswith("att_")}
     return Answers(["" if row is None else said[row] for row in rows], p, extra, tuple(notes))
 
 

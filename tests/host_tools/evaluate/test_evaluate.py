@@ -136,3 +136,44 @@ def test_cases_are_described_and_drawn(example: Path, results: dict[str, Any]) -
 def test_regions_are_weighted_by_their_share_of_fixations(results: dict[str, Any]) -> None:
     chosen = [r for r in results["regions"] if (r["system"], r["source"]) == ("face-sdk", "observed")]
     assert sum(r["weight"] for r in chosen) == pytest.approx(1)
+
+
+def write_face_set(folder: Path) -> Path:
+    """Six faces without gaze or scene, as AffectNet has them, with a table of answers and the runtime's own FCC."""
+    import cv2
+    import numpy as np
+
+    from host_tools.datasets import layout
+
+    rng = np.random.default_rng(0)
+    samples = []
+    for i, label in enumerate(("happy", "sad", "angry", "fear", "disgust", "surprise")):
+        path = folder / "faces" / f"{i}.png"
+        path.parent.mkdir(exist_ok=True)
+        cv2.imwrite(str(path), rng.integers(0, 255, (64, 64, 3), dtype=np.uint8))
+        samples.append(layout.Sample(str(i), "", label, "", "face", face=f"faces/{i}.png"))
+    layout.write(folder, layout.DatasetInfo(name="faces", projection="face", labels="ekman6", lacks=("gaze",)), samples)
+    (folder / "p.csv").write_text("sample_id,pred,fcc\n" + "".join(f"{i},happy,0.{i + 1}\n" for i in range(6)))
+    (folder / "e.toml").write_text(
+        'dataset = "."\nresamples = 100\n[[systems]]\nname = "net"\npredictions = "p.csv"\n'
+        '[[systems]]\nname = "live"\npredictions = "p.csv"\nfcc = "given"\n'
+        '[[systems]]\nname = "runtime"\nkind = "emotion"\n[sweeps]\nweights = ["fixed"]\n'
+    )
+    return folder / "e.toml"
+
+
+def test_faces_without_gaze_have_f1_and_no_cawf1(tmp_path: Path) -> None:
+    config = write_face_set(tmp_path)
+    results = json.loads(run("evaluate", str(config), "-o", str(tmp_path / "out"), "--json"))
+    bodies = {(n, s): b for n, system in results["systems"].items() for s, b in system["sources"].items()}
+    net = bodies["net", "observed"]
+    assert (net["applies"], net["n_without_fcc"]) == ("impossible", 6)
+    assert net["scores"]["cawf1_macro"]["value"] is None
+    assert net["classification"]["accuracy"]["value"] == pytest.approx(1 / 6)
+    assert net["reasons_without_fcc"] == {"no picture": 6}
+    assert bodies["live", "retrieved"]["mean_fcc"]["value"] == pytest.approx(0.35)
+    assert bodies["live", "retrieved"]["applies"] == "not needed"
+    assert sum(c["n_pred"] for c in bodies["runtime", "observed"]["per_class"].values()) + sum(
+        bodies["runtime", "observed"]["other"].values()
+    ) == pytest.approx(6)
+    assert "cawF1 benchmark: faces" in (tmp_path / "out" / "report.html").read_text()
