@@ -158,12 +158,9 @@ def _judge(
     result = run_benchmark(settings, config, steps=steps, may_ask=may_ask, engine=Engine(*where))
     write_results(result, out)
     if page:
-        from host_tools.memo.report import add_sections
-        from host_tools.report.page import Page
+        from host_tools.memo.report import write_report
 
-        sheet = Page(settings.title, subtitle="Emotional portraits: generation and understanding, judged by raters")
-        add_sections(sheet, result)
-        sheet.write(out / "report.html")
+        write_report(result, out)
     for line in result.archive.integrity["lines"]:
         print(line)
     print(f"results in {out}")

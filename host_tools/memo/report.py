@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,14 @@ FILES_ONLY = frozenset({"generation_confusion", "understanding_confusion", "gene
 GALLERY_COLUMNS = 12
 
 
-def add_sections(page: Page, run: Run) -> None:
-    """Append the run's sections to a page."""
+def write_report(run: Run, folder: Path) -> None:
+    """Write the page of a run, report.html."""
+    page = Page(run.settings.title, subtitle="Emotional portraits: generation and understanding, judged by raters")
+    _add_sections(page, run)
+    page.write(folder / "report.html")
+
+
+def _add_sections(page: Page, run: Run) -> None:
     _archive(page.section("Archive and raters"), run)
     if run.generation:
         section = page.section("Generation")
