@@ -108,6 +108,10 @@ class ModelsConfig(Section, frozen=True):
     """Which artefacts, on which inference runtime."""
 
     dir: Annotated[str, _text("folder of artefact folders; empty = EMOGAZE_MODELS, else ~/.cache/emogaze/models")] = ""
+    publishers: Annotated[
+        str,
+        _text("folder of publishers' keys: with one there, unsigned artefacts are refused; empty = of the key folder"),
+    ] = ""
     embedder: Annotated[str, _text("scene embedding artefact")] = "mobilenet_v2-fp32"
     face_fast: Annotated[str, _text("face detector that runs on each frame")] = "blazeface_full_sparse-fp32"
     face_recall: Annotated[str, _text("face detector that misses least; empty = none")] = "centerface-fp32"
@@ -326,6 +330,9 @@ def from_dict(values: dict[str, Any], *, thing: str) -> Config:
     except msgspec.ValidationError as error:
         raise ConfigError(thing, _explain(str(error))) from None
     _check_lsl(config)
+    if config.keys.dir and not config.models.publishers:
+        models = msgspec.structs.replace(config.models, publishers=str(Path(config.keys.dir) / "models"))
+        config = msgspec.structs.replace(config, models=models)
     return config
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [
     ["records", "errors", "clock", "files", "labels", "__init__"],
     ["config", "ladder", "manifest", "plugins", "profiling", "preprocess"],
-    ["events", "keys", "session", "capture", "gaze", "backends"],
+    ["events", "keys", "signatures", "session", "capture", "gaze", "backends"],
     [
         *("faces", "tracking", "recall", "emotion", "features", "environment", "fcc", "attention"),
         *("separation", "environment_build", "adaptive"),

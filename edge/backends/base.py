@@ -28,6 +28,7 @@ from edge.errors import BackendError, ModelError
 from edge.manifest import Canary, Manifest, TensorSpec, load_manifest, models_dir
 from edge.preprocess import fill_input
 from edge.records import Image
+from edge.signatures import check_artefact
 
 Tensors = dict[str, npt.NDArray]
 PACKAGE = "edge.backends"
@@ -115,11 +116,15 @@ def open_model(name: str, models: ModelsConfig) -> Model:
     Raises
     ------
     ModelError
-        There is no such artefact, it was altered, failed its accuracy gate or its canary check.
+        There is no such artefact, it was altered, failed its accuracy gate or its canary check, or this device knows
+        publishers and none of them signed it.
     BackendError
         No inference runtime here runs it.
     """
-    return open_artefact(load_manifest(models_dir(models.dir) / name), models)
+    folder = models_dir(models.dir) / name
+    manifest = load_manifest(folder)
+    check_artefact(folder, models)
+    return open_artefact(manifest, models)
 
 
 def open_artefact(manifest: Manifest, models: ModelsConfig, *, backend: str = "") -> Model:

@@ -120,7 +120,7 @@ def trust(
 def operator(
     output: Annotated[Path, typer.Option("-o", help="The private key; the public one goes beside it.")],
 ) -> None:
-    """Make an operator's key pair, away from the device. Its public half is trusted with `keys trust operators`."""
+    """Make a key pair of an operator or a publisher, away from the device, which trusts it with `keys trust`."""
     from edge.errors import KeyFileError
     from edge.keys import fingerprint, new_signing_pair
 

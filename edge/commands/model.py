@@ -26,8 +26,10 @@ def add_model(folder: Path, directory: Directory = "") -> None:
     from edge.config import ModelsConfig
     from edge.files import atomic_folder
     from edge.manifest import MODEL_FILE, load_manifest, models_dir
+    from edge.signatures import check_artefact
 
     manifest = load_manifest(folder)
+    signed_by = check_artefact(folder, ModelsConfig())
     verify(manifest, ModelsConfig(force=(manifest.name,)))
     target = models_dir(directory) / manifest.name
     if target.resolve() != folder.resolve():
@@ -35,7 +37,7 @@ def add_model(folder: Path, directory: Directory = "") -> None:
             for file in folder.iterdir():
                 shutil.copyfile(file, part / file.name)
         load_manifest(target)
-    print(f"{manifest.name}: {target}")
+    print(f"{manifest.name}: {target}" + (f", signed by {signed_by}" if signed_by else ""))
 
 
 def list_models(directory: Directory = "", json: AsJson = False) -> None:
