@@ -29,6 +29,7 @@ from edge.environment import Environments
 from edge.errors import ConfigError, SourceError
 from edge.files import write_json
 from edge.gaze.base import GazeSource
+from edge.gaze.calibration import read_calibration
 from edge.gaze.geometry import Geometry, read_geometry
 from edge.gaze.mapping import make_mapping
 from edge.gaze.sources import may_uncover, open_gaze
@@ -164,7 +165,8 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
             raise ConfigError("scene.source", "is a recording, but gaze is live", fix=fix)
         size = (scene.info.width, scene.info.height)
         geometry = read_geometry(config.gaze.geometry) or gaze.geometry
-        mapping = make_mapping(gaze.info, geometry, size)
+        calibration = read_calibration(config.gaze.calibration)
+        mapping = make_mapping(gaze.info, geometry, size, calibration)
         timer = timer or StageTimer()
         stages = NetworkStages(config, timer)
         stack.callback(stages.close)
@@ -178,6 +180,7 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
             video=config.sinks.video,
         )
         header = session_header(config, scene, gaze, geometry, stages, environment)
+        header["gaze_calibration"] = msgspec.to_builtins(calibration)
         sinks = open_sinks(config, header, stack)
         telemetry = open_telemetry(config.telemetry, live=False)
         if telemetry is not None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import cv2
+from msgspec import to_builtins
 
 from edge import logs, plugins
 from edge.app import (
@@ -24,6 +25,7 @@ from edge.app import (
     session_header,
     without_sinks,
 )
+from edge.aux_feed import AuxFeed
 from edge.capture import open_capture
 from edge.capture.base import FrameSource
 from edge.clock import monotonic_ns, session_epoch
@@ -32,18 +34,23 @@ from edge.control import ControlServer, default_path
 from edge.errors import AbsentError, ConfigError, StalledError
 from edge.files import write_json
 from edge.gaze.base import GazeSource
+from edge.gaze.calibration import read_calibration
 from edge.gaze.geometry import read_geometry
 from edge.gaze.mapping import make_mapping
 from edge.gaze.sources import open_gaze
+from edge.governor import Governor
+from edge.keys import KeyRing, keys_dir
 from edge.live_loop import LiveLoop, Parts
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
 from edge.records import Frame, RedactedFrame
 from edge.redact_worker import RedactWorker
+from edge.remote import RemoteControl
 from edge.sinks._queued import QueuedSink
 from edge.stages import NetworkStages
 from edge.supervisor import Supervisor
+from edge.telemetry import open_telemetry
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -51,6 +58,7 @@ T = TypeVar("T")
 #: Sinks that tell how the start goes; the others open once the sources are known. The recorder has a queue of its own.
 EARLY, UNQUEUED = ("metrics", "publisher"), ("recorder",)
 RETRY_S = 0.3
+TIMER_SAMPLES = 2000  #: of each stage: a run of days must not grow
 
 
 class Stopped(Exception):  # noqa: N818 - no error: somebody's wish
@@ -115,8 +123,8 @@ class Start:
         face = open_face_camera(config, stack)
         self._cameras = {"scene": scene} | ({"face": face} if face else {})
         supervisor.phase("building")
-        timer = StageTimer()
-        stages = self._beside(lambda: NetworkStages(config, timer))
+        timer = StageTimer(TIMER_SAMPLES)
+        stages = self._beside(lambda: NetworkStages(config, timer, live=True))
         stack.callback(stages.close)
         environment = load_environment(config, stages)
         supervisor.phase("warming")
@@ -124,14 +132,19 @@ class Start:
         picture = self._first_picture(scene)
         self._beside(lambda: stages.warm(picture))
         geometry = read_geometry(config.gaze.geometry) or gaze.geometry
-        mapping = make_mapping(gaze.info, geometry, (picture.width, picture.height))
+        calibration = read_calibration(config.gaze.calibration)
+        mapping = make_mapping(gaze.info, geometry, (picture.width, picture.height), calibration)
+        supervisor.calibration = calibration
         summary.simulated_gaze = gaze.info.simulated
         summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
         header = session_header(config, scene, gaze, geometry, stages, environment)
+        header["gaze_calibration"] = to_builtins(calibration)
         header["epoch"] = dict(zip(("monotonic_ns", "unix_ns"), session_epoch(), strict=True))
         self._open_sinks([name for name in plugins.names("edge.sinks") if name not in early], header)
         emitter.event("session", monotonic_ns(), header)
-        score = ScorePipeline(config, mapping, stages, environment, gaze_hz=gaze.info.hz_declared, timer=timer)
+        governor = Governor(stages.ladder, config.governor, config.score.deadline_ms) if stages.ladder else None
+        hz = gaze.info.hz_declared
+        score = ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
         redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
 
         def emit(picture: RedactedFrame) -> None:
@@ -139,9 +152,24 @@ class Start:
             emitter.picture(picture)
 
         redact = stack.enter_context(closing(RedactWorker(RedactPipeline(redactor, stages.recall, timer=timer), emit)))
+        telemetry = open_telemetry(config.telemetry, live=True)
         supervisor.phase("running")
         return Parts(
-            config, scene, face, gaze, stages, score, redact, emitter, supervisor, self._control, summary, timer, header
+            config=config,
+            scene=scene,
+            face=face,
+            gaze=gaze,
+            aux=stack.enter_context(closing(AuxFeed(config))) if config.aux.streams else None,
+            telemetry=stack.enter_context(telemetry) if telemetry else None,
+            stages=stages,
+            score=score,
+            redact=redact,
+            emitter=emitter,
+            supervisor=supervisor,
+            control=self._control,
+            summary=summary,
+            timer=timer,
+            header=header,
         )
 
     def _open_sinks(self, names: Sequence[str], header: dict[str, Any]) -> None:
@@ -228,9 +256,15 @@ class Start:
 
 def _open_control(config: Config, supervisor: Supervisor, stack: ExitStack) -> ControlServer | None:
     if config.live.control == "off":
+        if config.live.control_address:
+            raise ConfigError("live.control_address", "needs the control socket", fix="don't set live.control to off")
         return None
     path = Path(config.live.control) if config.live.control else default_path()
-    return stack.enter_context(closing(ControlServer(path, supervisor.status)))
+    control = stack.enter_context(closing(ControlServer(path, supervisor.status)))
+    if config.live.control_address:
+        ring = KeyRing(keys_dir(config.keys.dir))
+        stack.enter_context(closing(RemoteControl(config.live.control_address, ring, control.respond)))
+    return control
 
 
 def _stop_on_signals(stack: ExitStack) -> threading.Event:

@@ -17,25 +17,29 @@ from typing import Any
 
 from edge import events, plugins
 from edge.app import Emitter, Summary, guard_sinks, step_to_plain
+from edge.aux_feed import AuxFeed, aux_payloads
 from edge.capture.base import FrameSource, SourceStatus
 from edge.clock import NS_PER_MS, monotonic_ns
 from edge.config import Config, SceneConfig
 from edge.control import ControlServer, Request
 from edge.errors import EmoGazeError, SourceError
-from edge.gaze.base import GazeSource
+from edge.gaze.base import GazeSource, StreamNote
+from edge.governor import Spent
 from edge.monitor import StreamMonitor
 from edge.pipeline import ScorePipeline, Step
-from edge.profiling import StageTimer
+from edge.profiling import StageTimer, summarise_ms
 from edge.records import Fixation, Frame, RawGaze
 from edge.redact_worker import RedactWorker
 from edge.stages import NetworkStages
 from edge.supervisor import Supervisor
+from edge.telemetry import TelemetrySource
 
 log = logging.getLogger(__name__)
 
 IDLE_S, WAITING_S = 0.02, 0.004  #: how long a turn waits for a picture; shorter while one waits for its gaze
 WAITING_PICTURES = 4
 GAZE_ALONE_NS = 500 * NS_PER_MS  #: gaze without pictures goes into events of its own this often
+RECENT = 30  #: pictures that the governor's idea of the time spent rests on
 
 
 @dataclass
@@ -46,6 +50,8 @@ class Parts:
     scene: FrameSource
     face: FrameSource | None
     gaze: GazeSource
+    aux: AuxFeed | None
+    telemetry: TelemetrySource | None
     stages: NetworkStages
     score: ScorePipeline
     redact: RedactWorker
@@ -110,6 +116,18 @@ class LiveLoop:
             if verdict in ("jump", "gap"):
                 self._stream_event("gaze", verdict, sample.t_ns)
         self._gaze += samples
+        for note in self._p.gaze.notes():
+            self._note("gaze", note)
+
+    def _take_aux(self) -> None:
+        if self._p.aux is None:
+            return
+        samples, notes = self._p.aux.read()
+        for payload in aux_payloads(samples).values():
+            self._p.emitter.event("aux", payload["t_ns"][-1], payload)
+        for note in notes:
+            self._note("aux", note)
+        self._p.supervisor.complain("aux", "degraded" if self._p.aux.problem else "ok", self._p.aux.problem)
 
     def _take_face(self) -> None:
         camera, monitor = self._p.face, self._face_monitor
@@ -150,7 +168,15 @@ class LiveLoop:
         samples, self._gaze = self._gaze, []
         withhold = "stale" if self._is_stale(frame, p.scene, p.config.scene) else ""
         face = self._fresh_face()
-        step = p.score.score(frame, samples, now_ns=start_ns, face_frame=face, withhold=withhold)
+        step = p.score.score(
+            frame,
+            samples,
+            now_ns=start_ns,
+            face_frame=face,
+            telemetry=p.telemetry.at(frame.t_ns) if p.telemetry else None,
+            withhold=withhold,
+            spent=self._spent(),
+        )
         payload = step_to_plain(frame, step)
         p.emitter.event("score", frame.t_ns, {**payload, "withhold": withhold} if withhold else payload)
         end_ns = monotonic_ns()
@@ -164,6 +190,13 @@ class LiveLoop:
             p.supervisor.apart(min(abs(t_ns - frame.t_ns) for t_ns in self._gaze_stamps))
         if self._on_step:
             self._on_step(step)
+
+    def _spent(self) -> Spent | None:
+        """How long the pictures before took: the governor gives up precision when scores come late."""
+        ages_ns, embed_ns = list(self._p.supervisor.latencies_ns)[-RECENT:], self._p.timer.samples_ns("embed")[-RECENT:]
+        if not self._p.stages.ladder or len(ages_ns) < RECENT or not embed_ns:
+            return None
+        return Spent(summarise_ms(ages_ns)["p50"], summarise_ms(embed_ns)["p50"])
 
     def _is_stale(self, frame: Frame, camera: FrameSource, settings: SceneConfig) -> bool:
         """Whether a picture is too old, or comes from a camera whose picture doesn't change."""
@@ -206,8 +239,11 @@ class LiveLoop:
             self._p.emitter.event("fixation", fixation.end_ns, events.to_plain(fixation) or {})
 
     def _stream_event(self, name: str, what: str, t_ns: int) -> None:
-        log.warning("%s: %s", name, what)
-        self._p.emitter.event("stream", t_ns, {"name": name, "what": what})
+        self._note(name, StreamNote(t_ns, what, {}))
+
+    def _note(self, name: str, note: StreamNote) -> None:
+        log.info("%s: %s %s", name, note.kind, note.detail or "")
+        self._p.emitter.event("stream", note.t_ns, {"name": name, "what": note.kind, **note.detail})
 
     def _supervise(self) -> None:
         """Let everything be judged as of the moment when it was last asked: a busy loop is no silent stream."""
@@ -218,6 +254,7 @@ class LiveLoop:
         p.summary.frames_dropped = self._overrun + (statuses["scene"].dropped if "scene" in statuses else 0)
         p.summary.pictures_dropped = p.redact.dropped
         p.supervisor.check(now_ns, statuses)
+        self._take_aux()
         if p.redact.error is not None:
             p.supervisor.complain("redaction", "failed", f"stopped: {p.redact.error!r}; no picture leaves any more")
 

@@ -10,6 +10,7 @@ from edge.app import Emitter, Summary
 from edge.capture.base import SourceStatus
 from edge.clock import NS_PER_MS, NS_PER_S, Clock, monotonic_ns
 from edge.config import Config
+from edge.gaze.calibration import GazeCalibration
 from edge.health import Health, Level, Phase
 from edge.monitor import StreamMonitor
 from edge.notify import SystemdNotifier
@@ -41,6 +42,7 @@ class Supervisor:
         self.notifier = SystemdNotifier()
         self.monitors: dict[str, StreamMonitor] = {}
         self.sinks: list[Sink] = []  #: as they were opened, before anything stands in front of them
+        self.calibration: GazeCalibration | None = None
         self.latencies_ns: deque[int] = deque(maxlen=300)
         self._config, self._emitter, self._summary, self._clock = config, emitter, summary, clock
         self._statuses: dict[str, SourceStatus] = {}
@@ -126,9 +128,17 @@ class Supervisor:
             "pictures_dropped": summary.pictures_dropped,
             "score_age_ms": summarise_ms(list(self.latencies_ns)),
             "synchronisation_ms": self._apart_p95_ms(),
+            "gaze_calibration": self._describe_calibration(),
             "streams": streams,
             "sinks": sinks,
         }
+
+    def _describe_calibration(self) -> dict[str, Any] | None:
+        known = self.calibration
+        if known is None:
+            return None
+        fields = ("device", "model", "accuracy_deg", "worst_deg", "n_validation")
+        return {"age_s": known.age_s(), **{field: getattr(known, field) for field in fields}}
 
     def close(self) -> None:
         self.notifier.stopping()

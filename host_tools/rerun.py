@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from edge import events
@@ -20,6 +21,7 @@ from edge.environment import EnvironmentCache, Environments
 from edge.errors import DataError
 from edge.files import plain
 from edge.gaze.base import GazeInfo
+from edge.gaze.calibration import GazeCalibration
 from edge.gaze.geometry import geometry_from
 from edge.gaze.mapping import make_mapping
 from edge.pipeline import ScorePipeline, Step
@@ -109,7 +111,10 @@ def _pipeline(header: dict[str, Any], stages: RecordedStages, cache: Path | None
     info = GazeInfo(**header["gaze"])
     size = (header["scene"]["width"], header["scene"]["height"])
     declared = header["geometry"]
-    mapping = make_mapping(info, geometry_from(declared, thing="the log's geometry") if declared else None, size)
+    corrected = header.get("gaze_calibration")
+    calibration = msgspec.convert(corrected, GazeCalibration) if corrected else None
+    geometry = geometry_from(declared, thing="the log's geometry") if declared else None
+    mapping = make_mapping(info, geometry, size, calibration)
     logged, environment = header["environment"], None
     if logged:
         folder = cache or Path(config.environment.cache)

@@ -24,7 +24,7 @@ LAYERS = [
     ],
     ["pipeline", "stages", "redaction", "audit", "metadata"],
     ["app"],
-    ["supervisor", "redact_worker", "live_loop", "live"],
+    ["supervisor", "redact_worker", "aux_feed", "watch", "live_loop", "live"],
     ["commands", "cli"],
 ]
 FOLDERS = ["edge", "models", "calibration", "benchmarks", "host_tools"]

@@ -28,6 +28,7 @@ class QueuedSink(Sink):
         self._pictures: deque[RedactedFrame] = deque()
         self._wake = threading.Condition()
         self._closing = self._closed = False
+        self._takes_pictures = type(sink).picture is not Sink.picture
         self._thread = threading.Thread(target=self._run, name=f"sink-{sink.name}", daemon=True)
         self._thread.start()
 
@@ -45,6 +46,8 @@ class QueuedSink(Sink):
             self._wake.notify()
 
     def picture(self, frame: RedactedFrame) -> None:
+        if not self._takes_pictures:
+            return
         with self._wake:
             if self.error or len(self._pictures) >= self._max_pictures:
                 self.dropped_pictures += 1

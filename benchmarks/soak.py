@@ -1,0 +1,203 @@
+"""A device for minutes or hours: does it drop, grow or leak?
+
+`emogaze run` as a process of its own, on an MJPEG camera of 1280x720 at 30 pictures per second and an LSL gaze stream
+of 200 Hz, both in processes of their own, encoded or simulated beforehand. Once a second it is asked for its status,
+and the kernel for its memory, file descriptors and threads, those of its readers included.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import describe
+from benchmarks.pipeline import GAZE_HZ, prepare
+from edge.control import ask
+from edge.errors import SinkError
+
+ROOT = Path(__file__).parents[1]
+RATE_HZ, CLIP_S = 30.0, 10.0
+START_LIMIT_S = 60.0
+WARM_UP_SHARE, WARM_UP_S = 0.5, 300.0  #: memory counts from the first five minutes on, or from half of a shorter run
+GROWTH_MB_PER_10_MIN = 1.0
+
+CONFIG = """\
+[scene]
+source = "{camera}"
+[face_camera]
+source = "scene"
+[gaze]
+source = "lsl:EmoGazeSoak"
+[environment]
+cache = "{folder}/environment"
+[sinks]
+allow_plaintext = true
+events = "{folder}/events.ndjson"
+publish = "ipc://{folder}/wire"
+[live]
+control = "{folder}/c.sock"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look at the device: counts so far, and what its processes hold."""
+
+    t_s: float
+    state: str
+    pictures: int
+    scores: int
+    camera_dropped: int
+    pictures_dropped: int
+    sinks_dropped: int
+    deadlines_missed: int
+    p50_ms: float
+    p99_ms: float
+    resident_mb: float
+    readers_mb: float
+    descriptors: int
+    threads: int
+
+
+def soak(folder: Path, minutes: float, overrides: list[str]) -> dict[str, Any]:
+    """Run the device for `minutes` and return machine, samples and verdict as plain values."""
+    prepare(folder, CLIP_S)
+    with ExitStack() as stack:
+        clip = ["--clip", str(folder / "clip.mp4"), "--seconds", str(CLIP_S), "--rate", str(RATE_HZ)]
+        camera = stack.enter_context(_process(["host_tools.serve_mjpeg", *clip]))
+        outlet = ["host_tools", "simulate", "--gaze", str(folder / "gaze.csv"), "--name", "EmoGazeSoak"]
+        gaze = stack.enter_context(_process(outlet))
+        url = _first_line(camera)
+        _first_line(gaze)
+        settings = folder / "device.toml"
+        settings.write_text(CONFIG.format(camera=url, folder=folder), encoding="utf-8")
+        sets = [word for override in overrides for word in ("--set", override)]
+        device = stack.enter_context(_process(["edge.cli", "run", "-c", str(settings), *sets]))
+        samples = list(_watch(device, folder / "c.sock", minutes * 60))
+        ask(folder / "c.sock", cmd="stop")
+        device.wait(30)
+    return {
+        "machine": describe(),
+        "minutes": minutes,
+        "camera_hz": RATE_HZ,
+        "gaze_hz": GAZE_HZ,
+        "overrides": overrides,
+        "start_s": samples[0].t_s,
+        "verdict": judge(samples),
+        "samples": [asdict(sample) for sample in samples],
+    }
+
+
+def judge(samples: list[Sample]) -> dict[str, Any]:
+    """Return what the samples say: drops after the first one, growth per ten minutes, and leaks.
+
+    Growth is the slope of a least-squares line through the memory of all processes after the warm-up.
+    """
+    first, last = samples[0], samples[-1]
+    span_s = last.t_s - first.t_s
+    settled = [s for s in samples if s.t_s - first.t_s >= min(WARM_UP_S, WARM_UP_SHARE * span_s)]
+    slope = statistics.linear_regression(
+        [s.t_s for s in settled], [s.resident_mb + s.readers_mb for s in settled]
+    ).slope
+    growth = slope * 600
+    drops = {
+        name: getattr(last, name) - getattr(first, name)
+        for name in ("camera_dropped", "pictures_dropped", "sinks_dropped", "deadlines_missed")
+    }
+    constant = {
+        name: len({getattr(s, name) for s in settled}) == 1 or max(getattr(s, name) for s in settled) <= peak
+        for name, peak in (("descriptors", settled[0].descriptors), ("threads", settled[0].threads))
+    }
+    return {
+        "seconds": span_s,
+        "pictures": last.pictures - first.pictures,
+        "scores": last.scores - first.scores,
+        "drops": drops,
+        "growth_mb_per_10_min": growth,
+        "constant": constant,
+        "not_ready_samples": sum(s.state != "ready" for s in samples),
+        "passed": not any(drops.values()) and growth < GROWTH_MB_PER_10_MIN and all(constant.values()),
+    }
+
+
+def _watch(device: subprocess.Popen[str], socket: Path, seconds: float) -> Iterator[Sample]:
+    start = time.monotonic()
+    give_up = start + START_LIMIT_S
+    end = None
+    while end is None or time.monotonic() < end:
+        if device.poll() is not None:
+            raise SinkError(
+                "emogaze run", f"ended with code {device.returncode}", fix="run it by hand with its device.toml"
+            )
+        try:
+            status = ask(socket, cmd="status")["status"]
+        except SinkError:
+            status = {}
+        if end is None and status.get("scores"):
+            end = time.monotonic() + seconds
+        if end is not None and status:
+            yield _sample(device.pid, status, time.monotonic() - start)
+        elif end is None and time.monotonic() > give_up:
+            raise SinkError("emogaze run", f"gave no score within {START_LIMIT_S:g} s", got=json.dumps(status)[:300])
+        time.sleep(1)
+
+
+def _sample(pid: int, status: dict[str, Any], t_s: float) -> Sample:
+    scene = next(stream for stream in status["streams"] if stream["name"] == "scene")
+    readers = [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return Sample(
+        t_s=t_s,
+        state=status["state"],
+        pictures=status["frames"],
+        scores=status["scores"],
+        camera_dropped=scene["dropped"],
+        pictures_dropped=status["pictures_dropped"],
+        sinks_dropped=sum(sink["dropped"] for sink in status["sinks"].values()),
+        deadlines_missed=status["deadlines_missed"],
+        p50_ms=status["score_age_ms"]["p50"],
+        p99_ms=status["score_age_ms"]["p99"],
+        resident_mb=_resident_mb(pid),
+        readers_mb=sum(_resident_mb(reader) for reader in readers),
+        descriptors=sum(len(list(Path(f"/proc/{p}/fd").iterdir())) for p in (pid, *readers)),
+        threads=sum(len(list(Path(f"/proc/{p}/task").iterdir())) for p in (pid, *readers)),
+    )
+
+
+def _resident_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    return 0.0
+
+
+@contextmanager
+def _process(module: list[str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", *module], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+def _first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline().strip()
+    if not line:
+        raise SinkError(str(process.args), "didn't start", fix="run it by hand")
+    return line

@@ -1,0 +1,121 @@
+"""A running device in a terminal: what it publishes, as lines or as a live picture of tables."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from edge.wire import Message
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+TOPICS = ("score", "health", "fixation", "deadline_missed", "stream", "mark", "session")
+STREAM_COLUMNS = (
+    ("stream", "name", ""),
+    ("state", "state", ""),
+    ("declared Hz", "declared_hz", ".1f"),
+    ("measured Hz", "measured_hz", ".1f"),
+    ("jitter ms", "jitter_ms", ".2f"),
+    ("offset ms", "offset_ms", ".2f"),
+    ("drift ppm", "drift_ppm", ".1f"),
+    ("gaps", "gaps", "d"),
+    ("reordered", "reordered", "d"),
+    ("jumps", "jumps", "d"),
+    ("dropped", "dropped", "d"),
+    ("age ms", "age_ms", ".0f"),
+)
+NEWS = 8
+
+
+class View:
+    """What is known of a device so far, from its messages."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.health: dict[str, Any] = {}
+        self.score: dict[str, Any] = {}
+        self.news: list[str] = []
+        self.lost = 0
+        self.received = 0
+
+    def take(self, message: Message) -> None:
+        """Take in one message."""
+        self.received += 1
+        self.lost += message.lost
+        if message.topic == "health":
+            self.health = message.payload
+        elif message.topic == "score":
+            self.score = message.payload
+        elif message.topic in ("stream", "mark", "deadline_missed"):
+            shown = " ".join(f"{key}={value}" for key, value in message.payload.items())
+            self.news = [*self.news, f"{message.t_ns / 1e9:.3f} {message.topic} {shown}"][-NEWS:]
+
+    def render(self) -> Group:
+        """Return the view for a terminal."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        if not self.health:
+            return Group(Text(f"waiting for {self.address} ..."))
+        colour = {"ready": "green", "degraded": "yellow", "failed": "red"}.get(self.health["state"], "cyan")
+        streams = Table(box=None, pad_edge=False)
+        for title, _, form in STREAM_COLUMNS:
+            streams.add_column(title, justify="right" if form else "left")
+        for row in self.health.get("streams", []):
+            streams.add_row(*(_cell(row.get(key), form) for _, key, form in STREAM_COLUMNS))
+        lines = [Text(line) for line in score_lines(self.score)]
+        head = Text.assemble(("● ", colour), (state_line(self.health), f"bold {colour}"))
+        lost = f"; this view lost {self.lost} of {self.received + self.lost} messages"
+        news = [Text(line, style="dim") for line in self.news]
+        return Group(head, *lines, Text(counts_line(self.health) + lost), Text(""), streams, Text(""), *news)
+
+
+def state_line(health: dict[str, Any]) -> str:
+    """Return the state with its reasons."""
+    reasons = "; ".join(f"{r['component']}: {r['reason']}" for r in health.get("reasons", []))
+    return health["state"] + (f" ({reasons})" if reasons else "")
+
+
+def score_lines(payload: dict[str, Any]) -> list[str]:
+    """Return the newest score, emotion and fixation in two lines."""
+    if not payload:
+        return ["no score yet"]
+    score, emotion, fixation = payload["score"], payload.get("emotion"), payload.get("fixation")
+    value = f"none ({score['reason']})" if score["reason"] else f"{score['fcc_now']:.3f}"
+    region = f" on {score['region']}" if score["region"] else ""
+    parts = [f"FCC now {value}, over the window {_cell(score['fcc'], '.3f')}{region}"]
+    if emotion:
+        parts.append(f"{emotion['subject']}: {emotion['label'] or emotion['reason']}")
+    look = f"fixation at {fixation['x_px']:.0f}, {fixation['y_px']:.0f} px" if fixation else ""
+    ages = f"picture {score['frame_age_ns'] / 1e6:.0f} ms, gaze {score['gaze_age_ns'] / 1e6:.0f} ms old"
+    return ["; ".join(parts), "; ".join(p for p in (look, ages, f"{score['model_id']} {score['precision']}") if p)]
+
+
+def counts_line(health: dict[str, Any]) -> str:
+    """Return what was done so far."""
+    age = health.get("score_age_ms", {})
+    undefined = ", ".join(f"{n} {reason}" for reason, n in sorted(health.get("fcc_undefined", {}).items()))
+    return (
+        f"up {health.get('uptime_s', 0):.0f} s; {health.get('frames', 0)} pictures, {health.get('scores', 0)} scores"
+        f"{f' ({undefined})' if undefined else ''}; {health.get('deadlines_missed', 0)} late; from picture to score "
+        f"{_cell(age.get('p50'), '.0f')} ms median, {_cell(age.get('p99'), '.0f')} ms p99"
+    )
+
+
+def status_lines(status: dict[str, Any]) -> list[str]:
+    """Return a device's status as plain lines."""
+    lines = [state_line(status), counts_line(status)]
+    for row in status.get("streams", []):
+        cells = (f"{title} {_cell(row.get(key), form)}" for title, key, form in STREAM_COLUMNS[1:])
+        lines.append(f"{row['name']}: " + ", ".join(cell for cell in cells if not cell.endswith(" -")))
+    for name, sink in status.get("sinks", {}).items():
+        lines.append(f"sink {name}: {sink['dropped']} dropped" + (f", {sink['error']}" if sink["error"] else ""))
+    return lines
+
+
+def _cell(value: Any, form: str) -> str:
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    return format(value, form)
