@@ -109,11 +109,12 @@ def _runtimes_apart() -> Component:
 def _liblsl() -> Component:
     how = "x86-64: reinstall pylsl; aarch64: install liblsl from its releases or Debian and set PYLSL_LIB to its path"
     try:
-        version = str(importlib.import_module("pylsl").library_version())
+        number = importlib.import_module("pylsl").library_version()
     except (ImportError, RuntimeError, OSError):
         return Component("liblsl", False, "", "gaze and other streams over LSL", how)
     # Whoever is on its network can read and forge what LSL carries: hence off by default, and this machine alone.
-    version += "; not encrypted, not authenticated: keep it on this machine or a network of its own"
+    trust = "not encrypted, not authenticated: keep it on this machine or a network of its own"
+    version = f"{number // 100}.{number % 100}; {trust}"
     return Component("liblsl", True, version, "gaze and other streams over LSL", how)
 
 
