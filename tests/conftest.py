@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,15 @@ def missing(component: str, reason: str) -> None:
     """Skip with the reason; fail where EMOGAZE_REQUIRE names the component."""
     if component in REQUIRED:
         pytest.fail(f"{component} is required here (EMOGAZE_REQUIRE) but {reason}")
-    pytest.skip(f"{component}: {reason}")
+    pytest.skip(f"{component}: {reason}", allow_module_level=True)
+
+
+def need(module: str) -> Any:
+    """Import a package that this test needs; skip, or fail where it is required, if it isn't installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        return missing(module, str(error))
 
 
 @pytest.fixture(scope="session")

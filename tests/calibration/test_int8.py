@@ -12,6 +12,7 @@ from calibration.pictures import crops, load
 from edge.backends.base import Model
 from edge.errors import DataError, ModelError
 from models.embedders import embed
+from tests.conftest import need
 
 U8S8, S8S8 = SCHEMES
 
@@ -102,7 +103,7 @@ def test_tensorrt_builds_s8s8_and_refuses_u8s8(quantiser: Quantiser, tiny: Model
     from edge.backends._trt_engine import build
     from edge.errors import BackendError
 
-    rtx = pytest.importorskip("tensorrt_rtx")
+    rtx = need("tensorrt_rtx")
     for scheme in SCHEMES:
         (tmp_path / "q.onnx").write_bytes(quantiser.quantise(scheme))
         manifest = msgspec.structs.replace(tiny.manifest, folder=tmp_path, file="q.onnx", precision=scheme.precision)

@@ -10,6 +10,7 @@ import pytest
 
 from edge.errors import ConfigError, DataError
 from host_tools.engine import Engine, run
+from tests.conftest import need
 
 
 def make_scaler(context: dict[str, Any], device: str) -> Callable[[dict[str, Any]], Any]:
@@ -66,7 +67,7 @@ def test_unknown_engine_is_named() -> None:
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # ray's own, at start and stop
 def test_ray_gives_the_same(tmp_path: Path) -> None:
-    ray = pytest.importorskip("ray")
+    ray = need("ray")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": "."}})
     try:
         results = list(run(JOBS, make_scaler, {"factor": 3}, engine=Engine("ray", 2), done_dir=tmp_path))

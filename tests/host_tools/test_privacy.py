@@ -13,8 +13,9 @@ from edge.events import SCHEMA, VERSION, encode
 from edge.records import Event
 from host_tools.__main__ import app
 from host_tools.privacy.export import Release, fcc_series, read_recording
+from tests.conftest import need
 
-pytest.importorskip("opendp")
+need("opendp")
 MS = 10**6
 
 

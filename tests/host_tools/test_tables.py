@@ -7,6 +7,7 @@ import pytest
 
 from edge.errors import DataError
 from host_tools.tables import read_table, write_csv
+from tests.conftest import need
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_missing_column_lists_those_that_are_there(tmp_path: Path) -> None:
 
 
 def test_parquet_reads_like_csv(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = need("pyarrow")
     from pyarrow import parquet
 
     parquet.write_table(pyarrow.table({"a": ["x", "y"], "b": [0.5, None]}), tmp_path / "t.parquet")

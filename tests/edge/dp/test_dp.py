@@ -18,8 +18,9 @@ from edge.dp.statistics import GazeData, gaze_data, release_statistics, unit_map
 from edge.errors import DataError
 from edge.records import Event, RedactedFrame
 from edge.sinks.base import Sink
+from tests.conftest import need
 
-pytest.importorskip("opendp")
+need("opendp")
 DRAWS = 2000
 
 

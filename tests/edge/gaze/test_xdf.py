@@ -11,8 +11,9 @@ from edge.config import GazeConfig
 from edge.errors import SourceError
 from edge.gaze.description import channels_of, choose_channels, declared_by, plain_xml
 from edge.gaze.xdf import open_source, read_streams
+from tests.conftest import need
 
-pytest.importorskip("pyxdf")
+need("pyxdf")
 PUPIL = """<desc><channels>
 <channel><label>confidence</label><eye>both</eye><type>Confidence</type><unit>normalized</unit></channel>
 <channel><label>norm_pos_x</label><type>ScreenX</type><unit>normalized</unit><coordinate_system>world</coordinate_system>

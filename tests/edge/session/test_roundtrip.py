@@ -18,12 +18,13 @@ from edge.session.layout import SessionPaths
 from edge.session.read import read_events, read_items, read_metadata, session_identity
 from edge.session.segment import Picture
 from edge.session.verify import verify
+from tests.conftest import missing
 
 
 def age_decrypt(paths: SessionPaths, identity: Path, segment: int = 0) -> subprocess.CompletedProcess[bytes]:
     """Open a session as somebody without our code does: `age` twice."""
     if not shutil.which("age"):
-        pytest.skip("age: the program is not installed")
+        missing("age", "the program is not installed")
     opened = subprocess.run(["age", "-d", "-i", identity, paths.key], capture_output=True, check=True).stdout
     own = paths.folder.parent / "own-identity.txt"
     own.write_bytes(opened)
