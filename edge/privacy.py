@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 
-from edge.config import RedactConfig
+from edge.config import Config, RedactConfig
+from edge.gaze.sources import may_uncover
 from edge.records import Box, Face, Frame, Image, RedactedFrame
 from edge.tracking import FaceTracker, distinct, grow, interpolate, merge, usable
 
@@ -220,6 +221,27 @@ class Redactor:
         self.counts.pictures += 1
         self.counts.withheld += 1
         return withhold(frame, reason)
+
+
+def cautions(config: Config) -> list[str]:
+    """Say what these settings leave recognisable, a sentence each."""
+    redact = config.redact
+    found = []
+    if redact.cover != "solid":
+        found.append(
+            f"redact.cover = {redact.cover}: who can cover pictures of suspects alike recognises most faces "
+            "(python -m benchmarks reidentify); only solid is irreversible"
+        )
+    if redact.mode == "subject-only":
+        found.append("redact.mode = subject-only: everyone but the person looked at stays recognisable")
+    if not config.models.face_recall:
+        found.append("models.face_recall is empty: small, turned and partly hidden faces are missed")
+    if redact.mode != "all" and not may_uncover(config.gaze.source):
+        found.append(
+            f"gaze.source = {config.gaze.source}: uncovers nothing, since it isn't pinned to its sender; "
+            "add source_id=...,hostname=..."
+        )
+    return found
 
 
 def withhold(frame: Frame, reason: str) -> RedactedFrame:

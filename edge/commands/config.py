@@ -34,11 +34,14 @@ def show(
 
 
 def check(file: Path) -> None:
-    """Check a configuration file: exit 0 if it can be run, 1 with the reason."""
+    """Check a configuration file: exit 0 if it can be run, 1 with the reason. Says what it leaves recognisable."""
     from edge.config import load
+    from edge.privacy import cautions
 
-    load(file)
+    config = load(file)
     print(f"{file}: every setting is known and in bounds")
+    for caution in cautions(config):
+        print(f"caution: {caution}")
 
 
 def _toml(value: object) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edge.config import RedactConfig
-from edge.privacy import Redactor, cover_face
+from edge.config import Config, GazeConfig, ModelsConfig, RedactConfig, load
+from edge.privacy import Redactor, cautions, cover_face
 from edge.records import Box, Face, FaceOrigin, Frame, Image, RedactedFrame
 
 MS = 1_000_000
@@ -230,3 +230,25 @@ def test_without_a_recall_detector_pictures_leave_at_once_with_what_the_fast_one
     (picture,) = stream.push(frame(0), [face(100, score=0.5, origin="fast")], None, None)
     assert not stream.wants_recall(0)
     assert changed(picture, (100, 60, 40, 40)) > 0.98
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        pytest.param(Config(), ["redact.cover = blur"], id="defaults"),
+        pytest.param(load(preset="clinical"), [], id="clinical"),
+        pytest.param(
+            Config(
+                redact=RedactConfig(cover="solid", mode="subject-only"),
+                models=ModelsConfig(face_recall=""),
+                gaze=GazeConfig(source="lsl:Gaze"),
+            ),
+            ["redact.mode = subject-only", "models.face_recall is empty", "gaze.source = lsl:Gaze"],
+            id="everything-else",
+        ),
+    ],
+)
+def test_settings_that_leave_people_recognisable_are_named(config: Config, words: list[str]) -> None:
+    found = cautions(config)
+    assert len(found) == len(words)
+    assert all(text.startswith(word) for text, word in zip(found, words, strict=True))
