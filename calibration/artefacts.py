@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from calibration.drift import Judge, passes
-from calibration.int8 import SCHEMES, Quantised, Quantiser, Scheme, open_content
+from calibration.int8 import SCHEMES, Quantised, Quantiser, Scheme, open_content, quiet
 from calibration.pictures import Pictures, crops
 from edge.backends.base import Model, classify_canary, open_artefact
 from edge.config import ModelsConfig
@@ -61,6 +61,35 @@ def _first_that_passes(
         say(f"{scheme.precision} fails the gate")
     report |= {"layers_in_float": list(candidate.kept), "cosine_calibration": candidate.cosine}
     return _write(reference.manifest, scheme.precision, candidate.content, {**fields, "drift": report})
+
+
+def reduced(
+    reference: Model, precision: str, pictures: Pictures, picture_set: list[Image], *, say: Say = print
+) -> Manifest:
+    """Write an FP16 or BF16 artefact of an embedder, measured as INT8 is.
+
+    FP16 is another file; BF16 is the same file, computed in BF16 by a runtime that can.
+    """
+    manifest = reference.manifest
+    content = manifest.path.read_bytes() if precision == "bf16" else to_fp16(manifest)
+    backend = "openvino" if precision == "bf16" else "onnxruntime"
+    with open_content(manifest, content, precision, backend=backend) as model:
+        fields = means(model, picture_set)
+        model.manifest = msgspec.structs.replace(model.manifest, **fields)
+        report = Judge(reference, {**pictures.calibration, **pictures.held}).measure(model)
+    say(f"{precision}: median |dFCC| {report['dfcc_median']:.5f}, p95 {report['dfcc_p95']:.5f}")
+    return _write(manifest, precision, content, {**fields, "drift": report})
+
+
+def to_fp16(manifest: Manifest) -> bytes:
+    """Return an ONNX model with weights and arithmetic in FP16, and inputs and outputs as before."""
+    import onnx
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    with quiet():
+        converted = convert_float_to_float16(onnx.load(manifest.path), keep_io_types=True)
+    content: bytes = converted.SerializeToString()
+    return content
 
 
 def _measure(

@@ -121,7 +121,7 @@ class Quantiser:
         from onnxruntime.quantization import QDQQuantizer, QuantType
 
         activations = QuantType.QInt8 if scheme.signed else QuantType.QUInt8
-        with _quiet():
+        with quiet():
             quantizer = QDQQuantizer(
                 copy.deepcopy(self._model),
                 True,
@@ -148,8 +148,10 @@ class Quantiser:
 
 
 @contextlib.contextmanager
-def open_content(manifest: Manifest, content: bytes, precision: str) -> Iterator[Model]:
-    """Open weights that are no artefact yet, described by another's manifest, on ONNX Runtime."""
+def open_content(
+    manifest: Manifest, content: bytes, precision: str, *, backend: str = "onnxruntime"
+) -> Iterator[Model]:
+    """Open weights that are no artefact yet, described by another's manifest."""
     import msgspec
 
     with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +159,7 @@ def open_content(manifest: Manifest, content: bytes, precision: str) -> Iterator
         described = msgspec.structs.replace(
             manifest, folder=Path(folder), file="model.onnx", precision=precision, canary=None
         )
-        model = open_artefact(described, ModelsConfig(), backend="onnxruntime")
+        model = open_artefact(described, ModelsConfig(), backend=backend)
         yield model
         model.close()
 
@@ -167,7 +169,7 @@ def _ranges(manifest: Manifest, crops: list[Image], method: str) -> Any:
     from onnxruntime.quantization import CalibrationMethod, create_calibrator
 
     options = {"percentile": PERCENTILE, "symmetric": False, "num_bins": _BINS} if method == "percentile" else {}
-    with tempfile.TemporaryDirectory() as folder, _quiet():
+    with tempfile.TemporaryDirectory() as folder, quiet():
         calibrator = create_calibrator(
             str(manifest.path),
             [],
@@ -196,7 +198,7 @@ class _Reader:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep the quantisation library's prints and advice from the terminal."""
     with contextlib.redirect_stdout(io.StringIO()):
         logging.disable(logging.WARNING)

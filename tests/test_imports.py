@@ -22,7 +22,7 @@ LAYERS = [
         *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "health"),
         *("monitor", "notify", "logs", "control", "wire", "dp", "curve", "remote"),
     ],
-    ["pipeline", "stages", "redaction", "audit", "metadata"],
+    ["pipeline", "stages", "redaction", "audit", "metadata", "tune"],
     ["app"],
     ["supervisor", "redact_worker", "aux_feed", "watch", "live_loop", "live"],
     ["commands", "cli"],

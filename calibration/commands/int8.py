@@ -10,6 +10,7 @@ import typer
 
 def add(app: typer.Typer) -> None:
     app.command("int8")(int8)
+    app.command("reduced")(reduced)
 
 
 def int8(
@@ -50,3 +51,27 @@ def int8(
         return
     for manifest in made:
         print(f"{manifest.name}: gate {manifest.gate}, {manifest.path}")
+
+
+def reduced(
+    model: Annotated[str, typer.Argument(help="Name of an FP32 embedder, such as mobilenet_v2-fp32.")],
+    precision: Annotated[str, typer.Option(help="fp16 or bf16")],
+    images: Annotated[Path, typer.Option(help="Folder of real pictures to measure the drift on.")],
+    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
+) -> None:
+    """Write the FP16 or BF16 artefact of a model, with its drift."""
+    from calibration import artefacts, pictures
+    from edge.backends.base import open_model
+    from edge.config import ModelsConfig
+    from edge.errors import ConfigError
+    from edge.manifest import models_dir
+    from models.archives import Store
+    from models.embedders import picture_set
+
+    if precision not in ("fp16", "bf16"):
+        raise ConfigError("--precision", f"there is no {precision!r} here", expected="fp16 | bf16")
+    found = pictures.load(images)
+    reference = open_model(model, ModelsConfig(dir=directory, backend="onnxruntime"))
+    means_over = picture_set(Store(models_dir(directory) / ".archives"))
+    manifest = artefacts.reduced(reference, precision, found, means_over)
+    print(f"{manifest.name}: gate {manifest.gate}, {manifest.path}")

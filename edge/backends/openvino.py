@@ -33,6 +33,11 @@ def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
     device = DEVICES[asked]
     if not any(name.split(".")[0] == device for name in core.available_devices):
         device = "CPU"
+    capabilities = core.get_property(device, "OPTIMIZATION_CAPABILITIES")
+    if manifest.precision == "bf16" and "BF16" not in capabilities:
+        raise BackendError(
+            f"model {manifest.name}", f"{device} here computes no BF16", expected=", ".join(capabilities)
+        )
     settings: dict[str, Any] = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": _HINTS.get(manifest.precision, "f32"),
