@@ -34,10 +34,10 @@ PERCENTILE = 99.99
 _BINS = 2048
 _CHUNK = 8  # crops whose activations are held at once
 _OPS = ["Conv", "Gemm", "MatMul", "Add", "Mul", "Clip", "Relu", "MaxPool"]  # not the last mean: it is the result
-_WEIGHTED = ("Conv", "Gemm", "MatMul")
+_RANKED = ("Conv", "Gemm", "MatMul", "Add", "Mul")  # the others only pass on what these give
 _N_PROBES = 32
 #: How many of the most sensitive layers stay in float, tried in this order until the embedding is near enough.
-_KEPT = (0, 1, 2, 3, 4, 6, 8, 12, 16)
+_KEPT = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 NEAR_ENOUGH = 0.984  # median centred cosine on calibration crops at which the FCC gate is usually passed
 
 
@@ -93,7 +93,7 @@ class Quantiser:
         self._ranges = _ranges(manifest, crops, method)
         self._probes = crops[:: len(crops) // _N_PROBES][:_N_PROBES]
         self._truth = embed(reference, self._probes)
-        self._layers = [node.name for node in self._model.graph.node if node.op_type in _WEIGHTED]
+        self._layers = [node.name for node in self._model.graph.node if node.op_type in _RANKED]
 
     def search(self, scheme: Scheme) -> Iterator[Quantised]:
         """Yield ever more careful models: the layers that hurt most, each quantised alone, are left in float first."""
@@ -108,7 +108,7 @@ class Quantiser:
                 yield found
 
     def sensitive_layers(self, scheme: Scheme) -> list[str]:
-        """Return the layers with weights, the one first whose quantisation alone moves the embedding most."""
+        """Return the layers, the one first whose quantisation alone moves the embedding most."""
         names = [node.name for node in self._model.graph.node]
         alone = {
             layer: self.cosine(self.quantise(scheme, tuple(n for n in names if n != layer)), scheme)
