@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +18,18 @@ def summarise_ms(samples_ns: list[int]) -> dict[str, float]:
     ms = np.asarray(samples_ns, dtype=np.float64) / 1e6
     p50, p90, p99 = np.percentile(ms, [50, 90, 99])
     return {"n": len(samples_ns), "p50": float(p50), "p90": float(p90), "p99": float(p99), "max": float(ms.max())}
+
+
+def peak_memory_mb() -> float:
+    """Return the largest resident set that this process has had, in MB.
+
+    The kernel's own figure of the address space: `getrusage` of a child starts at what its parent had.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+        return int(fields["VmHWM"].split()[0]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 class StageTimer:

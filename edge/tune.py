@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import platform
-import resource
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -24,7 +23,7 @@ from edge.config import ModelsConfig, TelemetryConfig
 from edge.errors import ModelError
 from edge.ladder import Ladder, Rung, non_dominated
 from edge.manifest import Manifest
-from edge.profiling import summarise_ms
+from edge.profiling import peak_memory_mb, summarise_ms
 from edge.telemetry import open_telemetry
 
 _BATCH = 2
@@ -127,8 +126,8 @@ def _apart(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
 
 
 def measure_here(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
-    """Measure one artefact in this process; memory is the growth of the resident set, so call it in a fresh one."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Measure one artefact in this process; memory is how the peak of the resident set grows: call it in a fresh one."""
+    before = peak_memory_mb()
     start = time.perf_counter_ns()
     model = open_model(name, models)
     spec = model.manifest.input()
@@ -139,11 +138,11 @@ def measure_here(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
     opened = time.perf_counter_ns() - start
     warm, energy = _with_energy(lambda: _times(model, feeds, plan.samples, 0.0))
     paced = _times(model, feeds, plan.samples, plan.pace_ms)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    grown = peak_memory_mb() - before
     active, summary = model.active, summarise_ms(warm)
     model.close()
     return Measurement(
-        name, models.backend, active, models.threads, summary, summarise_ms(paced), opened / 1e6, grown / 1e3, energy
+        name, models.backend, active, models.threads, summary, summarise_ms(paced), opened / 1e6, grown, energy
     )
 
 
