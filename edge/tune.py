@@ -126,7 +126,7 @@ def _apart(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
 
 
 def measure_here(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
-    """Measure one artefact in this process; memory is how the peak of the resident set grows: call it in a fresh one."""
+    """Measure one artefact in this process; memory is the growth of its peak, so call it in a fresh one."""
     before = peak_memory_mb()
     start = time.perf_counter_ns()
     model = open_model(name, models)
