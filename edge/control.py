@@ -65,6 +65,12 @@ def default_path() -> Path:
     return Path(f"/tmp/emogaze-{os.getuid()}/emogaze.sock")
 
 
+def running_path() -> Path:
+    """Return where a running device's socket lies: the default place, or that of the service."""
+    own, service = default_path(), Path("/run/emogaze/emogaze.sock")
+    return service if service.exists() and not own.exists() else own
+
+
 class ControlServer:
     """Serves the socket at `path` until closed.
 

@@ -53,10 +53,10 @@ def record(action: Annotated[Action, typer.Argument(help="start or stop")], sock
 
 
 def _ask(socket: Path | None, **request: Any) -> dict[str, Any]:
-    from edge.control import ask, default_path
+    from edge.control import ask, running_path
     from edge.errors import SinkError
 
-    path = socket or default_path()
+    path = socket or running_path()
     answer = ask(path, **request)
     if not answer["ok"]:
         raise SinkError(str(path), f"{request['cmd']} was refused: {answer['error']}")

@@ -52,8 +52,11 @@ class Server:
         self.process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
+        """Kill it. May be called twice."""
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 @pytest.fixture(scope="session")

@@ -183,6 +183,44 @@ def test_no_score_from_a_frozen_picture(device, serve):
     assert_reruns(runtime.folder)
 
 
+def test_gaze_over_lsl_goes_and_comes_back(device, serve, data, inputs):
+    """The outlet is killed and started again as another process; its stream then has another identity."""
+    simulate = [sys.executable, "-m", "host_tools", "simulate", "--gaze", f"{inputs}/gaze.csv", "--name", "EmoGazeLost"]
+    outlet = subprocess.Popen(simulate, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    runtime = device(serve("mjpeg", *clip(data)).url, gaze="lsl:EmoGazeLost")
+    try:
+        runtime.wait(scored)
+        outlet.kill()
+        outlet.wait()
+        runtime.wait(unscored("stale"))
+        lost = runtime.wait(state("degraded"))
+        assert lost.payload["reasons"][0]["component"] == "gaze"
+        outlet = subprocess.Popen(simulate, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        runtime.wait(state("ready"))
+        runtime.wait(scored)
+        runtime.end()
+    finally:
+        outlet.kill()
+        outlet.wait()
+    kinds = [e.payload["what"] for e in events.read_log(runtime.folder / "events.ndjson") if e.kind == "stream"]
+    assert {"silent", "back", "time_correction"} <= set(kinds)
+    assert_reruns(runtime.folder)
+
+
+def test_a_face_camera_gives_the_wearers_emotion_and_may_go(device, serve, data):
+    scene, face = serve("mjpeg", *clip(data)), serve("mjpeg", *clip(data))
+    runtime = device(scene.url, f"face_camera.source='{face.url}'")
+    seen = runtime.wait(lambda m: m.topic == "score" and bool(m.payload["emotion"]))
+    assert seen.payload["emotion"]["subject"] == "wearer"
+    face.kill()
+    lost = runtime.wait(state("degraded", "failed"))
+    assert lost.payload["reasons"][0]["component"] == "face"
+    fixed = runtime.wait(lambda m: scored(m) and m.payload["score"]["weights"] == "fixed")
+    assert fixed.payload["score"]["weights_emotion"] == ""
+    runtime.end()
+    assert_reruns(runtime.folder)
+
+
 def test_a_paced_clip_runs_to_its_end_and_reruns(device, data):
     runtime = device(f"paced:{data}/faces/WolfgangLanger_Pexels.mp4", "scene.end_s=2")
     out, _ = runtime.process.communicate(timeout=LIMIT_S)
