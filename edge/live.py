@@ -40,14 +40,13 @@ from edge.gaze.mapping import make_mapping
 from edge.gaze.sources import open_gaze
 from edge.governor import Governor
 from edge.keys import KeyRing, keys_dir
-from edge.live_loop import LiveLoop, Parts
+from edge.live_loop import LiveLoop, Parts, queue_sink
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
 from edge.records import Frame, RedactedFrame
 from edge.redact_worker import RedactWorker
 from edge.remote import RemoteControl
-from edge.sinks._queued import QueuedSink
 from edge.stages import NetworkStages
 from edge.supervisor import Supervisor
 from edge.telemetry import open_telemetry
@@ -55,8 +54,8 @@ from edge.telemetry import open_telemetry
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-#: Sinks that tell how the start goes; the others open once the sources are known. The recorder has a queue of its own.
-EARLY, UNQUEUED = ("metrics", "publisher"), ("recorder",)
+#: Sinks that tell how the start goes; the others open once the sources are known.
+EARLY = ("metrics", "publisher")
 RETRY_S = 0.3
 TIMER_SAMPLES = 2000  #: of each stage: a run of days must not grow
 
@@ -178,10 +177,9 @@ class Start:
         for name in names:
             sink = plugins.load("edge.sinks", name, setting="sinks").open_sink(self._config, header)
             if sink is not None:
-                own_queue = name in UNQUEUED
-                queued.append(sink if own_queue else QueuedSink(sink, limits.queue_events, limits.queue_pictures))
+                queued.append(queue_sink(sink, limits))
         self._supervisor.sinks += queued
-        for guarded in guard_sinks(queued, self._config, header) if queued else []:
+        for guarded in guard_sinks([*queued], self._config, header) if queued else []:
             self._emitter.add(guarded)
 
     def _find_gaze(self) -> GazeSource:

@@ -20,7 +20,7 @@ from edge.app import Emitter, Summary, guard_sinks, step_to_plain
 from edge.aux_feed import AuxFeed, aux_payloads
 from edge.capture.base import FrameSource, SourceStatus
 from edge.clock import NS_PER_MS, monotonic_ns
-from edge.config import Config, SceneConfig
+from edge.config import Config, LiveConfig, SceneConfig
 from edge.control import ControlServer, Request
 from edge.errors import EmoGazeError, SourceError
 from edge.gaze.base import GazeSource, StreamNote
@@ -30,6 +30,8 @@ from edge.pipeline import ScorePipeline, Step
 from edge.profiling import StageTimer, summarise_ms
 from edge.records import Fixation, Frame, RawGaze
 from edge.redact_worker import RedactWorker
+from edge.sinks._queued import CLOSE_TIMEOUT_S, QueuedSink
+from edge.sinks.base import Sink
 from edge.stages import NetworkStages
 from edge.supervisor import Supervisor
 from edge.telemetry import TelemetrySource
@@ -39,6 +41,7 @@ log = logging.getLogger(__name__)
 IDLE_S, WAITING_S = 0.02, 0.004  #: how long a turn waits for a picture; shorter while one waits for its gaze
 WAITING_PICTURES = 4
 GAZE_ALONE_NS = 500 * NS_PER_MS  #: gaze without pictures goes into events of its own this often
+RECORDER_CLOSE_S = 40.0
 RECENT = 30  #: pictures that the governor's idea of the time spent rests on
 
 
@@ -61,6 +64,12 @@ class Parts:
     summary: Summary
     timer: StageTimer
     header: dict[str, Any]
+
+
+def queue_sink(sink: Sink, limits: LiveConfig) -> QueuedSink:
+    """Put a sink behind its queue; a recorder gets the time to bring what it took to the disk."""
+    timeout_s = RECORDER_CLOSE_S if sink.name == "recorder" else CLOSE_TIMEOUT_S
+    return QueuedSink(sink, limits.queue_events, limits.queue_pictures, close_timeout_s=timeout_s)
 
 
 class LiveLoop:
@@ -306,8 +315,9 @@ class LiveLoop:
         if opened is None:
             request.refuse(header.get("recording", {}).get("reason", "record.dir is not set"))
             return
-        self._p.supervisor.sinks.append(opened)
-        for sink in guard_sinks([opened], self._p.config, header):
+        queued = queue_sink(opened, self._p.config.live)
+        self._p.supervisor.sinks.append(queued)
+        for sink in guard_sinks([queued], self._p.config, header):
             self._p.emitter.add(sink, header)
         request.answer()
 

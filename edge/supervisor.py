@@ -15,7 +15,7 @@ from edge.health import Health, Level, Phase
 from edge.monitor import StreamMonitor
 from edge.notify import SystemdNotifier
 from edge.profiling import summarise_ms
-from edge.sinks.base import Sink
+from edge.sinks._queued import QueuedSink
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Supervisor:
         self.health = Health()
         self.notifier = SystemdNotifier()
         self.monitors: dict[str, StreamMonitor] = {}
-        self.sinks: list[Sink] = []  #: as they were opened, before anything stands in front of them
+        self.sinks: list[QueuedSink] = []  #: as they were opened, before anything stands in front of them
         self.calibration: GazeCalibration | None = None
         self.latencies_ns: deque[int] = deque(maxlen=300)
         self._config, self._emitter, self._summary, self._clock = config, emitter, summary, clock
@@ -94,9 +94,8 @@ class Supervisor:
             self.complain("gaze", "degraded" if silent else "ok", "silent")
         self.complain("synchronisation", *self._judge_synchronisation())
         for sink in self.sinks:
-            error = getattr(sink, "error", None)
-            if error is not None:
-                self.complain(f"sink {sink.name}", "degraded", str(error))
+            if sink.error is not None:
+                self.complain(f"sink {sink.name}", "degraded", str(sink.error))
         if now_ns >= self._next_report_ns:
             self.report()
 
@@ -116,7 +115,7 @@ class Supervisor:
             if status := self._statuses.get(name):
                 row |= {"dropped": status.dropped, "restarts": status.restarts, "state": status.state}
             streams.append(row)
-        sinks = {s.name: {"dropped": _dropped(s), "error": str(getattr(s, "error", None) or "")} for s in self.sinks}
+        sinks = {s.name: {"dropped": s.dropped, "error": str(s.error or "")} for s in self.sinks}
         summary = self._summary
         return {
             **self.health.as_dict(),
@@ -175,10 +174,3 @@ def judge_camera(status: SourceStatus, frozen_ms: int) -> tuple[Level, str]:
     if status.state == "refused":
         return "failed", f"refused: {status.reason}"
     return ("failed" if again else "degraded"), reason
-
-
-def _dropped(sink: Sink) -> int:
-    inner: Any = getattr(sink, "sink", sink)  # a consent's limits stand before the recorder
-    if hasattr(inner, "dropped"):
-        return int(inner.dropped)
-    return int(getattr(inner, "dropped_events", 0)) + int(getattr(inner, "dropped_pictures", 0))

@@ -16,14 +16,18 @@ class QueuedSink(Sink):
     """Runs `sink` in a thread.
 
     Events that come while `max_events` wait are dropped and counted; of pictures beyond `max_pictures` the oldest goes.
-    The last event, `end`, always gets in. An error of the sink is kept in `error`; it takes nothing more.
+    The last event, `end`, always gets in. An error of the sink is kept in `error`; it takes nothing more. Closing waits
+    at most `close_timeout_s` for it.
     """
 
-    def __init__(self, sink: Sink, max_events: int, max_pictures: int) -> None:
+    def __init__(
+        self, sink: Sink, max_events: int, max_pictures: int, *, close_timeout_s: float = CLOSE_TIMEOUT_S
+    ) -> None:
         self.name = sink.name
         self.error: SinkError | None = None
         self.dropped_events = self.dropped_pictures = 0
         self._sink, self._max_events, self._max_pictures = sink, max_events, max_pictures
+        self._close_timeout_s = close_timeout_s
         self._events: deque[Event] = deque()
         self._pictures: deque[RedactedFrame] = deque()
         self._wake = threading.Condition()
@@ -34,7 +38,9 @@ class QueuedSink(Sink):
 
     @property
     def dropped(self) -> int:
-        return self.dropped_events + self.dropped_pictures
+        """What this queue and the sink behind it (a recorder has a queue of its own) let go."""
+        inner = getattr(self._sink, "sink", self._sink)
+        return self.dropped_events + self.dropped_pictures + int(getattr(inner, "dropped", 0))
 
     def event(self, event: Event) -> None:
         with self._wake:
@@ -58,16 +64,16 @@ class QueuedSink(Sink):
             self._wake.notify()
 
     def close(self) -> None:
-        """Write what waits and close the sink; one that is stuck for five seconds is left behind, with an error."""
+        """Write what waits and close the sink; one that is stuck is left behind, with an error."""
         if self._closed:
             return
         self._closed = True
         with self._wake:
             self._closing = True
             self._wake.notify()
-        self._thread.join(CLOSE_TIMEOUT_S)
+        self._thread.join(self._close_timeout_s)
         if self._thread.is_alive():
-            self.error = SinkError(self.name, f"didn't finish within {CLOSE_TIMEOUT_S:g} s and was left behind")
+            self.error = SinkError(self.name, f"didn't finish within {self._close_timeout_s:g} s and was left behind")
 
     def _run(self) -> None:
         try:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -221,9 +222,24 @@ def test_a_face_camera_gives_the_wearers_emotion_and_may_go(device, serve, data)
     assert_reruns(runtime.folder)
 
 
-def test_a_paced_clip_runs_to_its_end_and_reruns(device, data):
-    runtime = device(f"paced:{data}/faces/WolfgangLanger_Pexels.mp4", "scene.end_s=2")
+def test_a_paced_clip_runs_to_its_end_and_reruns(device, data, tmp_path, monkeypatch):
+    """And tells systemd when it is ready, that it turns, and that it ends."""
+    said: list[str] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(0.2)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        monkeypatch.setenv("WATCHDOG_USEC", "300000")
+        runtime = device(f"paced:{data}/faces/WolfgangLanger_Pexels.mp4", "scene.end_s=2")
+        while runtime.process.poll() is None:
+            with suppress(TimeoutError):
+                said.append(systemd.recv(1000).decode().partition("\n")[0])
+        with suppress(TimeoutError):
+            while True:
+                said.append(systemd.recv(1000).decode().partition("\n")[0])
     out, _ = runtime.process.communicate(timeout=LIMIT_S)
+    assert said.count("READY=1") == 1 and "STOPPING=1" in said
+    assert "WATCHDOG=1" in said[said.index("READY=1") :]
     assert runtime.process.returncode == 0 and "scores, mean FCC" in out
     assert assert_reruns(runtime.folder) > 0
 
