@@ -113,10 +113,10 @@ class LiveSource(FrameSource):
             self._attend(min(left_s, 0.1))
             self._asked_ns = self._clock()
             frame = self._take()
+            if frame is None and self._refused:
+                raise SourceError(self._name, self._faults.text)
             if frame is not None or left_s == 0 or self._ended:
                 return frame
-            if self._refused:
-                raise SourceError(self._name, self._faults.text)
         return None
 
     def close(self) -> None:

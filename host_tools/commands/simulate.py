@@ -50,6 +50,7 @@ def simulate(
         server = MjpegServer(pictures, rate_hz, port)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         arguments.insert(1, f"--camera {server.url}")
+        arguments.append("--set scene.frozen_ms=0")  # a clip may hold still
     threads = [threading.Thread(target=player.play, args=(stop, start_s), daemon=True) for player in players]
     for thread in threads:
         thread.start()

@@ -149,3 +149,31 @@ def test_largest_and_fixated_face() -> None:
     assert largest_face([]) is None
     assert fixated_face([large, small], fixation) is small
     assert fixated_face([large, small], None) is None
+
+
+def test_a_withheld_picture_gives_its_reason_and_asks_no_network_but_for_faces() -> None:
+    stages = Scripted([Face((90, 90, 20, 20), 0.9)])
+    pipeline = ScorePipeline(load(), mapping, stages, None, gaze_hz=200)
+    step = pipeline.score(frame(300), steady(0, 350), now_ns=300 * MS, withhold="stale")
+    assert stages.calls == ["faces"]  # redaction needs them
+    assert (step.score.reason, step.fixation, step.features, step.emotion) == ("stale", None, None, None)
+    # the gaze was followed all the same: the next picture has its fixation
+    assert pipeline.score(frame(360), steady(350, 400), now_ns=360 * MS).score.reason == "no_environment"
+
+
+@pytest.mark.parametrize(
+    ("ahead_ms", "reason"), [(90, "no_environment"), (110, "unsynchronised"), (15_000, "unsynchronised")]
+)
+def test_gaze_that_is_stamped_later_than_now_belongs_to_another_clock(ahead_ms: int, reason: str) -> None:
+    """A picture waits 50 ms for its gaze and streams may be 50 ms apart: beyond 100 ms the stamps can't be ours."""
+    pipeline = ScorePipeline(load(), mapping, Scripted([]), None, gaze_hz=200)
+    pipeline.score(frame(200), steady(0, 200), now_ns=200 * MS)
+    ahead = steady(200, 301 + ahead_ms)
+    assert pipeline.score(frame(300), ahead, now_ns=300 * MS).score.reason == reason
+
+
+def test_gaze_without_pictures_is_followed() -> None:
+    pipeline = ScorePipeline(load(), mapping, Scripted([]), None, gaze_hz=200)
+    samples, ended = pipeline.follow(steady(0, 500) + steady(530, 1000, x=400.0))
+    assert len(samples) == 194 and len(ended) == 1
+    assert ended[0].start_ns == 0 and ended[0].x_px == pytest.approx(100.0)
