@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
 
+from edge.commands.base import emit_json
+
 ConfigFile = Annotated[Path, typer.Argument(help="TOML; `memo synthetic` writes an example.")]
 OutFolder = Annotated[Path, typer.Option("--out", "-o", help="Folder for results.json, tables/ and report.html.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes for the zoo's classifiers.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print what results.json holds.")]
 EngineName = Annotated[str, typer.Option(help="Where they run: local or ray.")]
 
 
@@ -43,14 +47,15 @@ def run(
     out: OutFolder,
     jobs: Jobs = 1,
     engine: EngineName = "local",
+    as_json: AsJson = False,
 ) -> None:
     """Judge generators, ask and judge multimodal models, and write tables and report."""
-    _judge(config, out, ("generation", "understanding"), page=True, where=(engine, jobs))
+    _judge(config, out, ("generation", "understanding"), page=True, where=(engine, jobs), as_json=as_json)
 
 
-def generation(config: ConfigFile, out: OutFolder) -> None:
+def generation(config: ConfigFile, out: OutFolder, as_json: AsJson = False) -> None:
     """Judge the generators only."""
-    _judge(config, out, ("generation",), page=False)
+    _judge(config, out, ("generation",), page=False, as_json=as_json)
 
 
 def understanding(
@@ -58,9 +63,10 @@ def understanding(
     out: OutFolder,
     jobs: Jobs = 1,
     engine: EngineName = "local",
+    as_json: AsJson = False,
 ) -> None:
     """Ask and judge the multimodal models only; what is answered already is not asked again."""
-    _judge(config, out, ("understanding",), page=False, where=(engine, jobs))
+    _judge(config, out, ("understanding",), page=False, where=(engine, jobs), as_json=as_json)
 
 
 def report(config: ConfigFile, out: OutFolder) -> None:
@@ -149,9 +155,10 @@ def _judge(
     page: bool,
     may_ask: bool = True,
     where: tuple[str, int] = ("local", 1),
+    as_json: bool = False,
 ) -> None:
     from host_tools.engine import Engine
-    from host_tools.memo.run import run_benchmark, write_results
+    from host_tools.memo.run import document, run_benchmark, write_results
     from host_tools.memo.settings import MemoSettings, read_settings
 
     settings = read_settings(config, MemoSettings)
@@ -161,6 +168,11 @@ def _judge(
         from host_tools.memo.report import write_report
 
         write_report(result, out)
-    for line in result.archive.integrity["lines"]:
-        print(line)
-    print(f"results in {out}")
+    lines = [*result.archive.integrity["lines"], *result.archive.truth.summary.get("notes", [])]
+    for line in lines:
+        print(line, file=sys.stderr if as_json else sys.stdout)
+    if as_json:
+        found = document(result)
+        emit_json("memo", found.pop("options"), found)
+    else:
+        print(f"results in {out}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ class DegreeScores:
     """Agreement of `n` answers with their MOS; signs are kept. What is undefined is nan, and `reason` says why.
 
     `srcc` Spearman, `krcc` Kendall's tau-b, `plcc` Pearson, `rmse` on the answers as given; `plcc_fitted` and
-    `rmse_fitted` after the four-parameter logistic, which hides the sign.
+    `rmse_fitted` after the four-parameter logistic, which hides the sign. `ci95` holds the bootstrap intervals
+    of the first four.
     """
 
     n: int
@@ -29,7 +30,7 @@ class DegreeScores:
     rmse: float = NAN
     plcc_fitted: float = NAN
     rmse_fitted: float = NAN
-    srcc_ci95: tuple[float, float] = (NAN, NAN)
+    ci95: dict[str, tuple[float, float]] = field(default_factory=dict)
     reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -42,27 +43,31 @@ def degree_scores(answers: Floats, mos: Floats, *, n_resamples: int = 0, seed: i
     Parameters
     ----------
     n_resamples : int
-        Bootstrap resamples for the interval of `srcc`; 0 = no interval.
+        Bootstrap resamples for the intervals; 0 = no intervals.
     """
     given = np.isfinite(answers) & np.isfinite(mos)
     x, y = answers[given], mos[given]
     if not len(x):
         return DegreeScores(0, reason="no picture with an answer and a MOS")
-    rmse = float(np.sqrt(np.mean((x - y) ** 2)))
     if reason := _undefined(x, y):
-        return DegreeScores(len(x), rmse=rmse, reason=reason)
+        return DegreeScores(len(x), rmse=rms_error(x, y), reason=reason)
     fitted, why = fit_logistic(x, y)
     return DegreeScores(
         len(x),
         srcc=spearman(x, y),
         krcc=kendall(x, y),
         plcc=pearson(x, y),
-        rmse=rmse,
+        rmse=rms_error(x, y),
         plcc_fitted=pearson(fitted, y),
-        rmse_fitted=float(np.sqrt(np.mean((fitted - y) ** 2))),
-        srcc_ci95=_interval(x, y, n_resamples, seed),
+        rmse_fitted=rms_error(fitted, y),
+        ci95=_intervals(x, y, n_resamples, seed) if n_resamples else {},
         reason=why,
     )
+
+
+def rms_error(x: Floats, y: Floats) -> float:
+    """Return the root of the mean squared difference."""
+    return float(np.sqrt(np.mean((x - y) ** 2)))
 
 
 def pearson(x: Floats, y: Floats) -> float:
@@ -124,9 +129,10 @@ def _undefined(x: Floats, y: Floats) -> str:
     return ""
 
 
-def _interval(x: Floats, y: Floats, n_resamples: int, seed: int) -> tuple[float, float]:
-    if not n_resamples:
-        return NAN, NAN
-    return percentile_interval(
-        [spearman(x[i], y[i]) for i in bootstrap_indices(len(x), n_resamples=n_resamples, seed=seed)]
-    )
+def _intervals(x: Floats, y: Floats, n_resamples: int, seed: int) -> dict[str, tuple[float, float]]:
+    statistics = {"srcc": spearman, "krcc": kendall, "plcc": pearson, "rmse": rms_error}
+    draws = [
+        [statistic(x[i], y[i]) for statistic in statistics.values()]
+        for i in bootstrap_indices(len(x), n_resamples=n_resamples, seed=seed)
+    ]
+    return {name: percentile_interval(column) for name, column in zip(statistics, np.array(draws).T, strict=True)}

@@ -29,7 +29,7 @@ class Generation:
     models : list of str
     counts : list of dict
         Per model: asked, refused, rejected, kept, judged (kept and with a class).
-    by_model, by_style : Shares
+    by_model, by_style, by_model_and_style : Shares
         What raters saw by what was asked for; `by_style` is per prompt style over all models.
     quality, degree : float64 (models, 6)
         Mean MOS per model and prompt class; nan without pictures.
@@ -41,6 +41,7 @@ class Generation:
     counts: list[dict[str, Any]]
     by_model: Shares
     by_style: Shares
+    by_model_and_style: Shares
     quality: Floats
     degree: Floats
     mean_quality: Floats
@@ -68,6 +69,8 @@ def judge_generation(
     clusters = [p.prompt or p.image for p in pictures]
     draws = {"clusters": clusters, "n_resamples": statistics.n_resamples, "seed": statistics.seed}
     by_model = count_shares((models, model), prompt, (OUTCOMES, seen), **draws)  # type: ignore[arg-type]
+    both_names = [f"{m}, {s}" for m in models for s in styles]
+    by_both = count_shares((both_names, model * len(styles) + style), prompt, (OUTCOMES, seen), **draws)  # type: ignore[arg-type]
     by_style = count_shares((styles, style), prompt, (OUTCOMES, seen), **draws)  # type: ignore[arg-type]
     kept = np.array([p.status == "kept" for p in pictures], bool)
     truth = archive.truth
@@ -85,6 +88,7 @@ def judge_generation(
         [_counts(archive, m, seen, pictures) for m in models],
         by_model,
         by_style,
+        by_both,
         quality,
         degree,
         mean_quality,

@@ -11,6 +11,7 @@ from host_tools.memo.degree import degree_scores
 from host_tools.memo.mos import Options, majority, mean_opinion_scores
 from host_tools.memo.ratings import Key, Ratings
 from host_tools.metrics.agreement import cohen_kappa
+from host_tools.metrics.statistics import bootstrap_indices, percentile_interval
 
 
 def rater_rows(
@@ -57,11 +58,18 @@ def rater_rows(
 
 
 def human_row(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Average `rater_rows` over the raters, undefined values left out; lowest and highest accuracy beside the mean."""
+    """Average `rater_rows` over the raters, undefined values left out.
+
+    Beside the means: lowest and highest accuracy, and the accuracy's interval from resampling the raters.
+    """
     names = [k for k in ("accuracy", "kappa", "srcc", "krcc", "plcc", "rmse") if any(k in row for row in rows)]
     mean = {name: _mean([row.get(name, np.nan) for row in rows]) for name in names}
     accuracies = [row["accuracy"] for row in rows if np.isfinite(row["accuracy"])]
-    spread = {"accuracy_min": min(accuracies), "accuracy_max": max(accuracies)} if accuracies else {}
+    spread: dict[str, Any] = {}
+    if accuracies:
+        draws = [np.mean(np.array(accuracies)[i]) for i in bootstrap_indices(len(accuracies))]
+        spread = {"accuracy_min": min(accuracies), "accuracy_max": max(accuracies)}
+        spread["accuracy_ci95"] = percentile_interval(draws)
     return {"n_raters": len(rows), **mean, **spread}
 
 

@@ -18,7 +18,9 @@ from host_tools.report.page import Page, Section
 from host_tools.report.tables import ReportTable
 
 #: Tables that are long: they are files beside the page, not part of it.
-FILES_ONLY = frozenset({"generation_confusion", "understanding_confusion", "generation_pairs", "understanding_pairs"})
+FILES_ONLY = frozenset(
+    f"{half}_{kind}" for half in ("generation", "understanding") for kind in ("confusion", "pairs", "intervals")
+) | {"generation_styles_confusion", "generation_models_styles"}
 GALLERY_COLUMNS = 12
 
 

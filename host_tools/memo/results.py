@@ -69,6 +69,17 @@ def _accuracy_table(name: str, caption: str, shares: Shares) -> ReportTable:
     return ReportTable(name, caption, columns, rows, best_rows(rows, dict.fromkeys([*range(1, 8), 9], True)))
 
 
+def accuracy_intervals_table(name: str, caption: str, shares: Shares) -> ReportTable:
+    """One long table of all accuracies with their intervals: group, class, value, from, to, n."""
+    rows = []
+    for g, group in enumerate(shares.groups):
+        per_class = list(zip(CLASSES, shares.per_class(g), shares.counts[g].sum(axis=1), strict=True))
+        total = shares.counts[g].sum()
+        for of, e, n in [*per_class, ("overall", shares.micro(g), total), ("macro", shares.macro(g), total)]:
+            rows.append([group, of, e.value, *e.ci95, int(n)])
+    return ReportTable(name, caption, ["model", "class", "accuracy", "from", "to", "n"], rows)
+
+
 def confusion_table(name: str, caption: str, shares: Shares) -> ReportTable:
     """One long table of all error shares: group, class, outcome, n, share."""
     rows = []
@@ -134,7 +145,8 @@ def understanding_table(understanding: Understanding, human: dict[str, Any] | No
         rows.append([*head, degree.srcc, degree.krcc, degree.plcc, degree.rmse, degree.n, unparsed])
     n_models = len(rows)
     if human:
-        head = ["human", f"{human['n_raters']} raters", *[np.nan] * 6, human["accuracy"], "–", np.nan]
+        head = ["human", f"{human['n_raters']} raters", *[np.nan] * 6, human["accuracy"]]
+        head += [interval(human.get("accuracy_ci95", (np.nan, np.nan))), np.nan]
         rows.append([*head, *(human.get(k, np.nan) for k in ("srcc", "krcc", "plcc", "rmse")), None, None])
     columns = ["model", "access", *CLASSES, "overall", "95 % interval", "macro"]
     columns += ["SRCC", "KRCC", "PLCC", "RMSE", "n degree", "unparsed"]
@@ -157,7 +169,7 @@ def degree_table(understanding: Understanding) -> ReportTable:
                     pictures,
                     d.n,
                     d.srcc,
-                    interval(d.srcc_ci95),
+                    "; ".join(f"{k.upper()} {interval(v)}" for k, v in d.ci95.items()),
                     d.krcc,
                     d.plcc,
                     d.rmse,
@@ -166,7 +178,7 @@ def degree_table(understanding: Understanding) -> ReportTable:
                     d.reason,
                 ]
             )
-    columns = ["model", "pictures", "n", "SRCC", "95 % interval", "KRCC", "PLCC", "RMSE"]
+    columns = ["model", "pictures", "n", "SRCC", "95 % intervals", "KRCC", "PLCC", "RMSE"]
     columns += ["PLCC fitted", "RMSE fitted", "undefined because"]
     caption = "Degree, raw (headline) and after the four-parameter logistic, which hides the sign."
     return ReportTable("degree", caption, columns, rows)
@@ -195,11 +207,12 @@ def ledger_table(ledger: Sequence[dict[str, Any]]) -> ReportTable:
     return ReportTable("ledger", caption, list(ledger[0]), [list(row.values()) for row in ledger])
 
 
-def humans_table(rows: Sequence[dict[str, Any]]) -> ReportTable:
-    """Each rater against the others."""
+def humans_table(rows: Sequence[dict[str, Any]], name: str = "humans") -> ReportTable:
+    """Each rater, or model that was added as one, against the others."""
     keys = [k for k in ("rater", "n", "accuracy", "kappa", "n_degree", "srcc", "krcc", "plcc", "rmse") if k in rows[0]]
-    caption = "Each rater against the majority and the MOS of the others."
-    return ReportTable("humans", caption, keys, [[row[k] for k in keys] for row in rows])
+    who = "rater" if name == "humans" else "model that was added as a rater"
+    caption = f"Each {who} against the majority and the MOS of the other raters."
+    return ReportTable(name, caption, keys, [[row[k] for k in keys] for row in rows])
 
 
 def generation_tables(generation: Generation, profiles: dict[str, Generator], correction: str) -> list[ReportTable]:
@@ -210,11 +223,14 @@ def generation_tables(generation: Generation, profiles: dict[str, Generator], co
         generators_table(generation, profiles),
         generation_table(generation),
         styles_table(generation),
+        _accuracy_table("generation_models_styles", "G_acc by model and style.", generation.by_model_and_style),
         mos_table(generation, "quality"),
         mos_table(generation, "degree"),
         quintile_table("generation_quintiles", "P(seen as asked) by fifths of a MOS.", generation.quintiles),
         pairs_table("generation_pairs", pairs, generation.by_model, correction),
+        accuracy_intervals_table("generation_intervals", "G_acc with 95 % intervals.", generation.by_model),
         confusion_table("generation_confusion", seen, generation.by_model),
+        confusion_table("generation_styles_confusion", f"{seen[:-1]}, by style.", generation.by_model_and_style),
     ]
 
 
@@ -231,6 +247,7 @@ def understanding_tables(
         pairs_table(
             "understanding_pairs", "Models in pairs: difference of overall U_acc.", understanding.shares, correction
         ),
+        accuracy_intervals_table("understanding_intervals", "U_acc with 95 % intervals.", understanding.shares),
         confusion_table("understanding_confusion", "Answers by annotated class.", understanding.shares),
     ]
     return [*tables, humans_table(raters)] if raters else tables

@@ -136,9 +136,7 @@ def run_benchmark(
 
 def write_results(run: Run, folder: Path) -> None:
     """Write results.json, the tables as CSV and LaTeX, and the pictures' classes and scores."""
-    options = {"settings": msgspec.to_builtins(run.settings), "provenance": run.provenance}
-    document = {"schema": "emogaze.memo", "version": 1, "options": options}
-    text = json.dumps(plain(document | run.as_dict()), ensure_ascii=False, allow_nan=False, indent=1)
+    text = json.dumps(document(run), ensure_ascii=False, allow_nan=False, indent=1)
     write_atomic(folder / "results.json", text + "\n")
     for group in ("generation", "understanding", "valence", "anchors"):
         for table in run.tables(group):
@@ -155,6 +153,13 @@ def write_results(run: Run, folder: Path) -> None:
         for image, c, t, d, q in zip(truth.images, truth.category, truth.tie, truth.degree, truth.quality, strict=True)
     ]
     write_csv(folder / "tables" / "pictures.csv", rows, ["image", "category", "tie", "mos_degree", "mos_quality"])
+
+
+def document(run: Run) -> dict[str, Any]:
+    """Return a run as one JSON document: schema, version, options, then what was found."""
+    options = {"settings": msgspec.to_builtins(run.settings), "provenance": run.provenance}
+    whole: dict[str, Any] = plain({"schema": "emogaze.memo", "version": 1, "options": options, **run.as_dict()})
+    return whole
 
 
 def _rater_rows(ratings: Ratings | None, settings: MemoSettings) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -30,7 +30,8 @@ def test_against_scipy_with_ties_and_gaps() -> None:
     assert scores.srcc == pytest.approx(stats.spearmanr(gaps[given], mos[given]).statistic, abs=1e-12)
     assert scores.krcc == pytest.approx(stats.kendalltau(gaps[given], mos[given]).statistic, abs=1e-12)
     assert scores.plcc == pytest.approx(stats.pearsonr(gaps[given], mos[given]).statistic, abs=1e-12)
-    assert scores.srcc_ci95[0] < scores.srcc < scores.srcc_ci95[1]
+    for name in ("srcc", "krcc", "plcc", "rmse"):
+        assert scores.ci95[name][0] < getattr(scores, name) < scores.ci95[name][1]
 
 
 def test_signs_are_kept_raw_and_hidden_by_the_fit() -> None:

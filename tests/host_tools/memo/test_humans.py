@@ -21,6 +21,7 @@ def test_each_rater_against_the_majority_of_the_others() -> None:
     row = human_row(rows)
     assert (row["n_raters"], row["accuracy"]) == (4, pytest.approx(11 / 12))
     assert (row["accuracy_min"], row["accuracy_max"]) == (pytest.approx(2 / 3), 1)
+    assert row["accuracy_ci95"][0] < 11 / 12 <= row["accuracy_ci95"][1] == 1
 
 
 def test_a_model_as_rater_is_compared_with_people_only() -> None:

@@ -78,9 +78,45 @@ def test_the_page_says_what_is_published_and_what_is_measured(results: Path) -> 
     assert "http" not in page.replace("http://www.w3.org", "").split("<style>")[0]
 
 
-def test_one_step_alone(small_archive: Path, tmp_path: Path) -> None:
-    done = memo("generation", small_archive / "memo.toml", "-o", tmp_path)
+def test_everything_that_can_be_wrong_at_once_is_counted_and_the_rest_is_judged(
+    small_archive: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(small_archive, tmp_path / "archive")
+    pictures = sorted((folder / "images").iterdir())
+    gone, image = pictures[0], pictures[1].name
+    gone.unlink()
+    shutil.copy(pictures[1], folder / "images" / "holiday.jpg")
+    odd = [f"{image},one-value,HAP,3", f"{image},r01,SAD,2", f"{image},r02,XXX,2", f"{image},r03,SAD,9"]
+    odd += [f"{p.name},three-votes,SAD,{i}" for i, p in enumerate(pictures[2:5])]
+    with (folder / "annotation_emo.csv").open("a") as file:
+        file.write("\n".join(odd) + "\n")
+    with (folder / "answers.csv").open("a") as file:
+        file.write(f"{image},她看起来很伤心,四分\n")
+    done = memo(folder / "memo.toml", "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
+    for line in (
+        "103 pictures kept of 108 asked",
+        f"1 missing pictures: in the index, no file (first: {gone.name})",
+        "1 extra pictures: a file, not in the index, left out (first: holiday.jpg)",
+        "1 category votes with an unknown emotion code, left out (first: XXX)",
+        "1 degree scores outside 0 to 5, left out (first: 9)",
+        "3 duplicate votes of category and degree; the last one counts",
+        "2 raters gave fewer than 10 scores: one-value, three-votes",
+    ):
+        assert line in done.stdout
+    document = json.loads((tmp_path / "out" / "results.json").read_text())
+    left_out = {(r["rater"], r["dimension"]): r["reason"] for r in document["raters"]["rejected"]}
+    assert left_out["one-value", "degree"] == "1 score: no standard deviation"
+    answers = document["tables"]["answers"]["rows"][0]
+    assert "1 duplicate answers; the last one counts" in answers["named, and remarks"]
+    assert answers["ok"] + answers["refused"] == 103
+
+
+def test_one_step_alone(small_archive: Path, tmp_path: Path) -> None:
+    done = memo("generation", small_archive / "memo.toml", "-o", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads((tmp_path / "results.json").read_text())
+    assert "103 pictures kept" in done.stderr
     names = {p.stem for p in (tmp_path / "tables").glob("*.csv")}
     assert "table2_generation" in names
     assert "table3_understanding" not in names
