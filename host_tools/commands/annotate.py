@@ -28,17 +28,19 @@ def serve(
     break_min: Annotated[float, typer.Option(min=0, help="Minutes between stages.")] = 15,
     stages_per_day: Annotated[int, typer.Option(min=1)] = 4,
     training_min: Annotated[float, typer.Option(min=0, help="Minutes of training before the first stage.")] = 30,
+    practice: Annotated[Path | None, typer.Option(help="Folder of pictures to practise on, with practice.csv.")] = None,
     seed: Annotated[int, typer.Option(help="Of the order of pictures; each rater has another.")] = 0,
 ) -> None:
     """Serve a study; stop with Ctrl-C, go on with the same command."""
     from host_tools.memo.annotation import app
     from host_tools.memo.annotation.rules import Rules
-    from host_tools.memo.annotation.study import Study, list_pictures
+    from host_tools.memo.annotation.study import Study, list_pictures, read_practice
 
     rules = Rules(per_stage, break_min, stages_per_day, training_min)
-    opened = Study(study, list_pictures(pictures), rules, seed=seed)
+    known = read_practice(practice) if practice else {}
+    opened = Study(study, list_pictures(pictures), rules, practice=known, seed=seed)
     print(f"{len(opened.pictures)} pictures, study in {study}: http://{host}:{port}", flush=True)
-    app.serve(app.build(opened, pictures), host, port)
+    app.serve(app.build(opened, pictures, practice), host, port)
 
 
 def export(study: File, out: Annotated[Path, typer.Option("--out", "-o", help="CSV to write.")]) -> None:

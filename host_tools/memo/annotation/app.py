@@ -44,15 +44,18 @@ class Session:
     rater: str = ""
     image: str = ""
     shown_at: float = 0.0
+    practising: bool = False
 
 
-def build(study: Study, folder: Path) -> Any:
+def build(study: Study, folder: Path, practice: Path | None = None) -> Any:
     """Return the Gradio app of a study.
 
     Parameters
     ----------
     folder : Path
         Where the pictures are. They are sent without their names, which may give away what they were made for.
+    practice : Path, optional
+        Where the pictures to practise on are.
 
     Raises
     ------
@@ -73,7 +76,7 @@ def build(study: Study, folder: Path) -> Any:
             enter = gr.Button("Sign in", variant="primary", elem_id="enter")
         with gr.Column(visible=False, elem_id="training") as training:
             gr.Markdown(TRAINING)
-            trained = gr.Button("I have read this, begin", variant="primary", elem_id="trained")
+            trained = gr.Button("I have read this, go on", variant="primary", elem_id="trained")
         with gr.Column(visible=False, elem_id="waiting") as waiting:
             again = gr.Button("Go on", variant="primary", elem_id="again")
         with gr.Row(visible=False, elem_id="rating") as rating:
@@ -85,7 +88,7 @@ def build(study: Study, folder: Path) -> Any:
                 submit = gr.Button("Next", variant="primary", elem_id="submit")
 
         outputs = [session, message, sign_in, training, waiting, rating, picture, category, degree, quality]
-        desk = _Desk(study, folder, gr.update)
+        desk = _Desk(study, folder, practice or folder, gr.update)
         quiet: dict[str, Any] = {"outputs": outputs, "api_visibility": "private", "show_progress": "hidden"}
         enter.click(desk.sign_in, [session, pseudonym, secret, gender, age], **quiet)
         trained.click(desk.end_training, [session], **quiet)
@@ -100,11 +103,13 @@ class _Desk:
 
     study: Study
     folder: Path
+    practice: Path
     update: Callable[..., Any]
 
     def show(self, session: Session, note: str = "") -> list[Any]:
         """Show the rater's next picture, or why there is none now."""
-        text, panel, html = _panel(self.study, self.folder, session)
+        text, panel, image = _panel(self.study, session)
+        html = picture_html((self.practice if session.practising else self.folder) / image) if image else ""
         panels = [self.update(visible=panel == name) for name in ("sign-in", "training", "waiting", "rating")]
         message = "\n\n".join(filter(None, (note, text)))
         return [session, message, *panels, html, None, None, None]
@@ -118,7 +123,9 @@ class _Desk:
         return self.show(Session(name.strip()))
 
     def end_training(self, session: Session) -> list[Any]:
-        """End the training if it has lasted long enough."""
+        """Go on to the practice, or end the training if it has lasted long enough."""
+        if self.study.next_practice(session.rater):
+            return self.show(Session(session.rater, practising=True))
         reason = self.study.finish_training(session.rater)
         return self.show(session, f"**{reason}**" if reason else "")
 
@@ -131,10 +138,17 @@ class _Desk:
         looked_ms = round(1000 * (time.monotonic() - session.shown_at))
         try:
             vote = Vote(category, degree, quality, looked_ms, _screen_facts(facts))
+            if session.practising:
+                return self._practised(session, vote)
             self.study.vote(session.rater, session.image, vote)
         except DataError as error:
             return self.show(Session(session.rater), f"**{error}**")
         return self.show(Session(session.rater))
+
+    def _practised(self, session: Session, vote: Vote) -> list[Any]:
+        made_for = self.study.practise(session.rater, session.image, vote)
+        note = f"You said **{LABEL_OF[vote.category]}**; the picture was made to show **{LABEL_OF[made_for]}**."
+        return self.show(Session(session.rater, practising=True), note)
 
 
 def import_gradio() -> Any:
@@ -157,8 +171,9 @@ def serve(app: Any, host: str, port: int) -> None:
     app.launch(server_name=host, server_port=port, quiet=True, show_error=False, footer_links=[], ssr_mode=False)
 
 
-def _panel(study: Study, folder: Path, session: Session) -> tuple[str, str, str]:
+def _panel(study: Study, session: Session) -> tuple[str, str, str]:
     """Return message, panel and picture for a session; `session` learns which picture it shows."""
+    session.image, session.shown_at = "", time.monotonic()
     if not session.rater:
         return "", "sign-in", ""
     state = study.gate(session.rater)
@@ -166,6 +181,9 @@ def _panel(study: Study, folder: Path, session: Session) -> tuple[str, str, str]
     stages = n_stages(len(study.pictures), study.rules)
     if state.kind == "training":
         study.begin_training(session.rater)
+        if session.practising and (image := study.next_practice(session.rater)):
+            session.image = image
+            return f"Practice {list(study.practice).index(image) + 1} of {len(study.practice)}", "rating", image
         left = training_left(study.now(), study.progress(session.rater), study.rules)
         return f"The training lasts {left.total_seconds() / 60:.0f} minutes.", "training", ""
     if state.kind == "done":
@@ -173,12 +191,11 @@ def _panel(study: Study, folder: Path, session: Session) -> tuple[str, str, str]
     if state.kind == "wait" and state.until:
         until = state.until.astimezone(study.now().tzinfo)
         return f"Stage {state.stage} of {stages} may begin at {until:%H:%M:%S on %d %B}: {state.reason}.", "waiting", ""
-    session.image = study.next_picture(session.rater) or ""
-    session.shown_at = time.monotonic()
+    session.image, session.practising = study.next_picture(session.rater) or "", False
     of_stage = done.n_votes % study.rules.per_stage + 1
     in_stage = min(study.rules.per_stage, len(study.pictures) - (state.stage - 1) * study.rules.per_stage)
     where = f"Stage {state.stage} of {stages}, picture {of_stage} of {in_stage}"
-    return where, "rating", picture_html(folder / session.image)
+    return where, "rating", session.image
 
 
 def picture_html(path: Path) -> str:

@@ -7,7 +7,7 @@ import json
 import secrets
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import Any
 
 from edge.errors import DataError, KeyFileError
 from host_tools.memo.annotation.rules import Gate, Progress, Rules, gate, order, training_left
-from host_tools.memo.classes import CLASSES
-from host_tools.tables import write_csv
+from host_tools.memo.classes import CLASSES, find_class
+from host_tools.tables import read_table, write_csv
 
 PICTURE_TYPES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
 AGE_BANDS = ("", "18-24", "25-34", "35-44", "45-54", "55-64", "65+")
@@ -36,6 +36,10 @@ create table if not exists votes (
   pseudonym text not null references raters, image text not null, stage integer not null, category text not null,
   degree integer not null, quality integer not null, looked_ms integer not null, screen text not null,
   voted_at text not null, primary key (pseudonym, image)
+);
+create table if not exists practice_votes (
+  pseudonym text not null references raters, image text not null, category text not null, degree integer not null,
+  quality integer not null, voted_at text not null, primary key (pseudonym, image)
 );
 """
 
@@ -78,6 +82,8 @@ class Study:
         The SQLite file.
     pictures : sequence of str
         Names of the pictures; a study that was begun keeps its own.
+    practice : mapping, optional
+        Picture -> class that it was made for; raters practise on them in the training. They never enter the votes.
     now : callable
         The time, with a zone.
 
@@ -93,13 +99,14 @@ class Study:
         pictures: Sequence[str],
         rules: Rules,
         *,
+        practice: Mapping[str, str] | None = None,
         seed: int = 0,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> None:
         if not pictures:
             raise DataError(str(path), "there are no pictures to rate")
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.path, self.rules, self.now = path, rules, now
+        self.path, self.rules, self.now, self.practice = path, rules, now, dict(practice or {})
         self._lock = threading.RLock()
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         try:
@@ -164,12 +171,27 @@ class Study:
 
     def finish_training(self, rater: str) -> str:
         """End the training, or say why it can't end yet."""
+        if self.next_practice(rater):
+            return "there are pictures left to practise on"
         left = training_left(self.now(), self.progress(rater), self.rules)
         if left:
             return f"the training lasts another {left.total_seconds() / 60:.1f} minutes"
         with self._lock:
             self._db.execute("update raters set training_done = ? where pseudonym = ?", (self._time(), rater))
         return ""
+
+    def next_practice(self, rater: str) -> str | None:
+        """Return the next picture to practise on, or None."""
+        with self._lock:
+            rows = self._db.execute("select image from practice_votes where pseudonym = ?", (rater,)).fetchall()
+        return next((image for image in self.practice if (image,) not in rows), None)
+
+    def practise(self, rater: str, image: str, vote: Vote) -> str:
+        """Keep a vote of the training, and return the class that the picture was made for."""
+        with self._lock:
+            values = (rater, image, vote.category, vote.degree, vote.quality, self._time())
+            self._db.execute("insert or ignore into practice_votes values (?, ?, ?, ?, ?, ?)", values)
+        return self.practice[image]
 
     def next_picture(self, rater: str) -> str | None:
         """Return the picture that a rater has to rate now, and begin its stage; None where the gate is closed."""
@@ -246,6 +268,25 @@ def list_pictures(folder: Path) -> list[str]:
     if not names:
         raise DataError(str(folder), "there are no pictures to rate", expected=", ".join(sorted(PICTURE_TYPES)))
     return names
+
+
+def read_practice(folder: Path) -> dict[str, str]:
+    """Read ``practice.csv`` (image, category) of a folder of pictures to practise on.
+
+    Raises
+    ------
+    DataError
+        If a picture is missing or a category unknown; the row is named.
+    """
+    table = read_table(folder / "practice.csv")
+    practice = {}
+    for i, (image, category) in enumerate(zip(table.text("image"), table.text("category"), strict=True), start=1):
+        if not (folder / image).is_file():
+            raise DataError(f"{table.path}, row {i}", f"there is no picture {image!r}")
+        if not find_class(category):
+            raise DataError(f"{table.path}, row {i}", f"unknown emotion {category!r}", expected=", ".join(CLASSES))
+        practice[image] = find_class(category)
+    return practice
 
 
 def export_votes(path: Path, out: Path) -> int:

@@ -53,10 +53,14 @@ def serve(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     folder.mkdir()
     for k in range(4):
         cv2.imwrite(str(folder / f"SD1_HAP_{k}.png"), draw_face(k, 96, tint=k))
+    practice = tmp_path / "practice"
+    practice.mkdir()
+    cv2.imwrite(str(practice / "x.png"), draw_face(0, 96))
+    (practice / "practice.csv").write_text("image,category\nx.png,HAP\n")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     arguments = ["serve", folder, "-s", tmp_path / "study.sqlite", "--port", port]
-    arguments += ["--per-stage", 3, "--break-min", 0.1, "--training-min", 0]
+    arguments += ["--per-stage", 3, "--break-min", 0.1, "--training-min", 0, "--practice", practice]
     started: list[subprocess.Popen[str]] = []
 
     def start() -> subprocess.Popen[str]:
@@ -132,12 +136,13 @@ class _Page:
 
     def _click(self, name: str, value: str) -> bool:
         inputs = self.driver.find_elements("css selector", f"#{name} input[type=radio]")
-        wanted = next(i for i in inputs if i.get_attribute("value") == value)
-        if not wanted.is_selected():
+        wanted = next((i for i in inputs if i.get_attribute("value") == value), None)
+        if wanted and not wanted.is_selected():
             self.driver.execute_script("arguments[0].click()", wanted)
-        return bool(wanted.is_selected())
+        return bool(wanted and wanted.is_selected())
 
     def rate(self, then: str) -> None:
+        self.shown("#submit")
         _until(lambda: not any(i.is_selected() for i in self.driver.find_elements("css selector", "input[type=radio]")))
         for name, value in (("category", "SAD"), ("degree", "4"), ("quality", "2")):
             self.choose(name, value)
@@ -159,6 +164,9 @@ def test_a_rater_through_a_stage_a_crash_and_a_break(browser: Any, serve: Callab
     page = _Page(browser)
     page.open(server.url)
     page.sign_in()
+    page.shown("#trained").click()
+    page.says("Practice 1 of 1")
+    page.rate(then="You said sad; the picture was made to show happy")
     page.shown("#trained").click()
     page.says("Stage 1 of 2, picture 1 of 3")
     page.shown("#picture img")

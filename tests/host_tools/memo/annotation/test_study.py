@@ -10,7 +10,7 @@ import pytest
 
 from edge.errors import DataError, KeyFileError
 from host_tools.memo.annotation.rules import Rules
-from host_tools.memo.annotation.study import Study, Vote, export_votes, list_pictures
+from host_tools.memo.annotation.study import Study, Vote, export_votes, list_pictures, read_practice
 from host_tools.memo.ratings import read_ratings
 
 RULES = Rules(per_stage=2, break_min=10, training_min=5)
@@ -71,6 +71,35 @@ def test_training_cannot_be_cut_short(begin: Callable, clock: _Clock) -> None:
     clock.forward(1)
     assert study.finish_training("anna") == ""
     assert study.gate("anna").kind == "rate"
+
+
+def test_practice_comes_before_the_end_of_the_training_and_stays_out_of_the_votes(
+    tmp_path: Path, clock: _Clock
+) -> None:
+    study = Study(tmp_path / "s.sqlite", PICTURES, RULES, practice={"x.png": "WOR", "y.png": "HAP"}, now=clock)
+    study.join("anna", "secret")
+    study.begin_training("anna")
+    clock.forward(5)
+    assert study.finish_training("anna") == "there are pictures left to practise on"
+    assert study.next_practice("anna") == "x.png"
+    assert study.practise("anna", "x.png", Vote("SAD", 1, 1)) == "WOR"
+    assert study.practise("anna", "y.png", Vote("HAP", 1, 1)) == "HAP"
+    assert study.next_practice("anna") is None
+    assert study.finish_training("anna") == ""
+    assert export_votes(study.path, tmp_path / "v.csv") == 0
+    study.close()
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [("no.png,HAP", "row 1: there is no picture 'no.png'"), ("x.png,joyless", "row 1: unknown emotion 'joyless'")],
+    ids=["picture", "emotion"],
+)
+def test_a_practice_table_that_is_wrong(tmp_path: Path, row: str, message: str) -> None:
+    (tmp_path / "x.png").touch()
+    (tmp_path / "practice.csv").write_text(f"image,category\n{row}\n")
+    with pytest.raises(DataError, match=message):
+        read_practice(tmp_path)
 
 
 def test_stages_breaks_and_the_end(begin: Callable, clock: _Clock) -> None:
