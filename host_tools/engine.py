@@ -2,9 +2,9 @@
 
 Jobs are plain values and are cut by the caller, so that their number doesn't depend on how many run at once; results
 come back in the order of the jobs. So any sum over them is the same for any number of processes and either engine. A
-result is stored under the hash of what it depends on (worker, context, job) as soon as it is there: after a kill the
-same call goes on where it stopped. A key that begins with an underscore (where a file lies, whose content is named by
-another key) is not part of the hash.
+result is stored under the hash of what it depends on (version, worker, context, job) as soon as it is there: after a
+kill the same call goes on where it stopped. A key that begins with an underscore (where a file lies, whose content is
+named by another key) is not part of the hash.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import edge
 from edge.errors import ConfigError
 from edge.files import write_atomic
 
@@ -94,7 +95,7 @@ class _Call:
         if not self.done_dir:
             return None
         name = f"{self.make_worker.__module__}.{self.make_worker.__qualname__}"
-        parts = [name, _without_private(self.context), _without_private(job)]
+        parts = [edge.__version__, name, _without_private(self.context), _without_private(job)]
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         key = hashlib.sha256(text.encode()).hexdigest()
         return Path(self.done_dir) / key[:2] / f"{key[2:]}.msgpack"

@@ -27,7 +27,7 @@ def evaluate(
     from host_tools.evaluate.output import run
 
     names = tuple(name.strip() for name in devices.split(",") if name.strip())
-    results = run(load(config), config.parent, out, Engine(engine, jobs, names))
+    results = run(load(config), config.parent, out, Engine(engine, max(jobs, len(names)), names))
     if as_json:
         emit_json("evaluate", {"config": str(config), "out": str(out)}, results)
     else:

@@ -105,7 +105,9 @@ def make_embedder(context: dict[str, Any], device: str) -> Work:
         items = job["items"]
         pictures = [read_picture(root / item["media"]) for item in items]
         scenes = embedder.scenes(pictures)
-        maps = feature_maps(embedder.model, pictures) if "map" in _outputs(embedder.manifest) else None
+        # Where people alone look, nothing is compared that was pooled by density: no feature map is needed.
+        needed = any(set(item["points"]) - {HUMAN} for item in items)
+        maps = feature_maps(embedder.model, pictures) if needed else None
         local = iter(embedder.local([w for p, i in zip(pictures, items, strict=True) for w in _windows(p, i, context)]))
         results = []
         for k, (picture, item) in enumerate(zip(pictures, items, strict=True)):

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from edge.commands.base import progress
 from edge.config import ModelsConfig, ScoreConfig
 from edge.errors import DataError
 from edge.files import sha256_file
@@ -89,12 +90,13 @@ class Evaluation:
 
     @cached_property
     def looks(self) -> list[Looks]:
-        return list(find(self.dataset, engine=self.engine, done_dir=self.done_dir))
+        found = find(self.dataset, engine=self.engine, done_dir=self.done_dir)
+        return list(progress(found, "fixations", len(self.dataset)))
 
     @cached_property
     def media_sha(self) -> dict[str, str]:
         names = {sample.media for sample in self.everything.samples} - {""}
-        return {name: sha256_file(self.everything.path(name)) for name in sorted(names)}
+        return {name: sha256_file(self.everything.path(name)) for name in progress(sorted(names), "pictures")}
 
     @cached_property
     def runs(self) -> list[SystemRun]:
@@ -113,18 +115,14 @@ class Evaluation:
     def saliency(self) -> dict[str, list[dict[str, float]]]:
         """System -> saliency scores of each sample, for the systems that attend to something."""
         return {
-            run.config.name: list(
-                attended.scores(
-                    self._attention(run),
-                    self.looks,
-                    sigma_px=self.config.sigma_px,
-                    engine=self.engine,
-                    done_dir=self.done_dir,
-                )
-            )
+            run.config.name: list(progress(self._attended(run), f"saliency of {run.config.name}", len(self.dataset)))
             for run in self.runs
             if run.points is not None
         }
+
+    def _attended(self, run: SystemRun) -> Iterator[dict[str, float]]:
+        options = {"sigma_px": self.config.sigma_px, "engine": self.engine, "done_dir": self.done_dir}
+        return attended.scores(self._attention(run), self.looks, **options)  # type: ignore[arg-type]
 
     def emotions(self, run: SystemRun) -> Sequence[str]:
         """Return the emotions that select the weights."""
@@ -155,7 +153,8 @@ class Evaluation:
         if not usable:
             return {(r.config.name, s): self._no_pairs(looks) for r in self.runs for s in self._sources(r)}
         total = sum(len(looks[i]) for i in usable)
-        environment = build_environment(embedded(), media, total, manifest, score.embedding)
+        vectors = progress(embedded(), "embeddings", len(usable))
+        environment = build_environment(vectors, media, total, manifest, score.embedding)
         around = environment
         if self.config.environment.cache:
             around = load_environment(self.base / self.config.environment.cache, manifest, score.embedding)
@@ -163,7 +162,7 @@ class Evaluation:
             (run.config.name, run.config.attention_source): Pairs() for run in self.runs if run.points is not None
         }
         observed = Pairs()
-        for k, one in enumerate(embedded()):
+        for k, one in enumerate(progress(embedded(), "context", len(usable))):
             i = usable[k]
             add_observed(observed, i, one, media[k], around)
             sets = self._sets(i, looks[i], attending)

@@ -177,3 +177,15 @@ def test_faces_without_gaze_have_f1_and_no_cawf1(tmp_path: Path) -> None:
         bodies["runtime", "observed"]["other"].values()
     ) == pytest.approx(6)
     assert "cawF1 benchmark: faces" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_diagnose_measures_three_complaints(example: Path, results: dict[str, Any]) -> None:
+    options = ("diagnose", str(example / "evaluate.toml"), "-o", str(example / "out"))
+    found = json.loads(run(*options, "--json"))
+    rows = {(r["system"], r["source"], r["embedding"]): r for r in found["too_close"]}
+    raw, centred = (rows["context-net", "predicted", e] for e in ("raw", "centred"))
+    assert raw["std_fcc"] < centred["std_fcc"]
+    assert centred["hard_minus_accuracy"] == pytest.approx(centred["product"])
+    assert {r["system"] for r in found["unstable"]} == {"context-net", "saliency-net", "face-sdk", "probe"}
+    assert any(r["embedder"] == "mobilenet_v2-fp32" and r["batched_ms"] > 0 for r in found["too_slow"]["artefacts"])
+    assert "cawF1 is too close to F1" in run(*options)
