@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.errors import EmoGazeError
-from edge.manifest import load_manifest, models_dir
 from host_tools.evaluate.attention import Pairs
 from host_tools.evaluate.looks import find
 from host_tools.evaluate.run import Evaluation, Scored, with_score
@@ -122,27 +121,6 @@ def shift(scored: Scored, fcc: Array) -> dict[str, float]:
         "spearman": float(spearmanr(fcc[both], reference[both]).statistic) if varies else float("nan"),
         "n_without_fcc": int(np.sum(~np.isfinite(fcc))),
     }
-
-
-def gamma(state: Evaluation) -> list[dict[str, Any]]:
-    """Return the headline with weights FCC^gamma (0: macro-F1, 1: cawF1)."""
-    rows = []
-    for scored in state.scored:
-        samples = scored.table.samples
-        if np.isfinite(samples.fcc).any():
-            for g in state.config.sweeps.gamma:
-                weights = np.where(np.isfinite(samples.fcc), samples.fcc**g, np.nan)  # nan to the power 0 would be 1
-                value = cl.score(samples.weighted_by(weights))[cl.HEADLINE]
-                rows.append({"system": scored.system, "source": scored.source, "gamma": g, cl.HEADLINE: value})
-    return rows
-
-
-def precision_of(state: Evaluation, embedder: str) -> str:
-    """Return the precision of an artefact, or "" if it isn't there."""
-    try:
-        return load_manifest(models_dir(state.config.models.dir) / embedder).precision
-    except EmoGazeError:
-        return ""
 
 
 def _emotions(state: Evaluation, scored: Scored) -> Sequence[str]:

@@ -143,6 +143,8 @@ def _ablations(section: Section, results: dict[str, Any]) -> None:
         table.add_to(section)
     if results["gamma"]:
         tb.gamma(results).add_to(section)
+    if results["gamma_learned"]:
+        tb.gamma_learned(results).add_to(section)
 
 
 def _cases(section: Section, results: dict[str, Any], folder: Path) -> None:

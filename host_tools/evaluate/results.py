@@ -20,6 +20,7 @@ from host_tools.evaluate import ablations as ab
 from host_tools.evaluate import attended, comparisons
 from host_tools.evaluate import cases as cs
 from host_tools.evaluate import cawf1 as ev
+from host_tools.evaluate import gamma as gm
 from host_tools.evaluate import regions as rg
 from host_tools.evaluate.run import Evaluation
 from host_tools.evaluate.systems import content_hash
@@ -55,7 +56,8 @@ def collect(state: Evaluation) -> dict[str, Any]:
         "against_bases": comparisons.against_bases(systems, state.config.correction),
         "ablations": ab.ablations(state),
         "sweeps": ab.sweeps(state),
-        "gamma": ab.gamma(state),
+        "gamma": gm.fixed(state),
+        "gamma_learned": gm.learned(state),
         "regions": [row for scored in state.scored for row in rg.per_region(state, regions, scored)],
         "transitions": rg.transitions(state, regions),
         "dynamics": rg.dynamics_by_emotion(state, regions),
