@@ -79,7 +79,7 @@ def measure(
                 continue
             for n in threads:
                 settings = msgspec.structs.replace(models, backend=backend, threads=n, force=(manifest.name,))
-                result = _apart(manifest.name, settings, plan)
+                result = measure_apart(manifest.name, settings, plan)
                 said = result.reason or f"{result.paced['p50']:.2f} ms, {result.memory_mb:.0f} MB"
                 say(f"{manifest.name} on {backend}, {n} thread{'s' if n > 1 else ''}: {said}")
                 yield result
@@ -115,7 +115,7 @@ def ladder(measurements: list[Measurement], manifests: list[Manifest]) -> Ladder
     return Ladder(machine=f"{platform.node()} ({platform.machine()})", rungs=non_dominated(rungs))
 
 
-def _apart(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
+def measure_apart(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
     """Measure in a fresh process; a crash of a runtime costs one measurement."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:

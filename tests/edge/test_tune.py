@@ -65,12 +65,14 @@ def test_nothing_measured_is_an_error_with_its_reasons(manifests: list[Manifest]
 
 def test_a_failing_runtime_costs_one_measurement(artefacts: Path) -> None:
     settings = ModelsConfig(dir=str(artefacts), backend="onnxruntime", accelerator="abacus")
-    result = tune._apart("mobilenet_v2-fp32", settings, Plan(5, 0))
+    result = tune.measure_apart("mobilenet_v2-fp32", settings, Plan(5, 0))
     assert "onnxruntime has no 'abacus'" in result.reason and result.warm == {}
 
 
 def test_measures_for_real(artefacts: Path) -> None:
-    result = tune._apart("mobilenet_v2-fp32", ModelsConfig(dir=str(artefacts), backend="onnxruntime"), Plan(5, 1))
+    result = tune.measure_apart(
+        "mobilenet_v2-fp32", ModelsConfig(dir=str(artefacts), backend="onnxruntime"), Plan(5, 1)
+    )
     assert result.reason == "" and result.active == "cpu"
     assert result.warm["n"] == result.paced["n"] == 5
     assert 0 < result.warm["p50"] <= result.warm["max"] and result.memory_mb > 5 and result.open_ms > 0
