@@ -182,10 +182,8 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
         header = session_header(config, scene, gaze, geometry, stages, environment)
         header["gaze_calibration"] = msgspec.to_builtins(calibration)
         sinks = open_sinks(config, header, stack)
-        telemetry = open_telemetry(config.telemetry, live=False)
-        if telemetry is not None:
-            stack.enter_context(telemetry)
-        governor = Governor(stages.ladder, config.governor, config.score.deadline_ms) if stages.ladder else None
+        telemetry = load_telemetry(config, stack, live=False)
+        governor = make_governor(config, stages)
         hz = gaze.info.hz_declared
         score = ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
         redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
@@ -253,7 +251,7 @@ class FileLoop:
         before = self._stages.inference_ns
         start = monotonic_ns()
         step = self._score.score(frame, raw_gaze, now_ns=frame.t_ns, face_frame=face_frame, telemetry=telemetry)
-        if step.choice and step.choice.since_ns == frame.t_ns:
+        if step.switched:
             self._emitter.event("precision", frame.t_ns, choice_to_plain(step))
         self._emitter.event("score", frame.t_ns, step_to_plain(frame, step))
         for fixation in step.ended:
@@ -407,6 +405,17 @@ def open_face_camera(config: Config, stack: ExitStack) -> FrameSource | None:
     if config.face_camera.source in ("", "scene"):
         return None
     return stack.enter_context(open_capture(config.face_camera, "face"))
+
+
+def load_telemetry(config: Config, stack: ExitStack, *, live: bool) -> TelemetrySource | None:
+    """Open the configured telemetry; `stack` closes it."""
+    source = open_telemetry(config.telemetry, live=live)
+    return stack.enter_context(source) if source is not None else None
+
+
+def make_governor(config: Config, stages: NetworkStages) -> Governor | None:
+    """Return what chooses the precision, or None without a ladder."""
+    return Governor(stages.ladder, config.governor, config.score.deadline_ms) if stages.ladder else None
 
 
 def load_environment(config: Config, stages: NetworkStages) -> Environments | None:

@@ -20,6 +20,8 @@ from edge.app import (
     Summary,
     guard_sinks,
     load_environment,
+    load_telemetry,
+    make_governor,
     open_face_camera,
     refused_sinks,
     session_header,
@@ -38,7 +40,6 @@ from edge.gaze.calibration import read_calibration
 from edge.gaze.geometry import read_geometry
 from edge.gaze.mapping import make_mapping
 from edge.gaze.sources import open_gaze
-from edge.governor import Governor
 from edge.keys import KeyRing, keys_dir
 from edge.live_loop import LiveLoop, Parts, queue_sink
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
@@ -49,7 +50,6 @@ from edge.redact_worker import RedactWorker
 from edge.remote import RemoteControl
 from edge.stages import NetworkStages
 from edge.supervisor import Supervisor
-from edge.telemetry import open_telemetry
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -141,8 +141,7 @@ class Start:
         header["epoch"] = dict(zip(("monotonic_ns", "unix_ns"), session_epoch(), strict=True))
         self._open_sinks([name for name in plugins.names("edge.sinks") if name not in early], header)
         emitter.event("session", monotonic_ns(), header)
-        governor = Governor(stages.ladder, config.governor, config.score.deadline_ms) if stages.ladder else None
-        hz = gaze.info.hz_declared
+        governor, hz = make_governor(config, stages), gaze.info.hz_declared
         score = ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
         redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
 
@@ -151,7 +150,6 @@ class Start:
             emitter.picture(picture)
 
         redact = stack.enter_context(closing(RedactWorker(RedactPipeline(redactor, stages.recall, timer=timer), emit)))
-        telemetry = open_telemetry(config.telemetry, live=True)
         supervisor.phase("running")
         return Parts(
             config=config,
@@ -159,7 +157,7 @@ class Start:
             face=face,
             gaze=gaze,
             aux=stack.enter_context(closing(AuxFeed(config))) if config.aux.streams else None,
-            telemetry=stack.enter_context(telemetry) if telemetry else None,
+            telemetry=load_telemetry(config, stack, live=True),
             stages=stages,
             score=score,
             redact=redact,

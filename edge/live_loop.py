@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edge import events, plugins
-from edge.app import Emitter, Summary, guard_sinks, step_to_plain
+from edge.app import Emitter, Summary, choice_to_plain, guard_sinks, step_to_plain
 from edge.aux_feed import AuxFeed, aux_payloads
 from edge.capture.base import FrameSource, SourceStatus
 from edge.clock import NS_PER_MS, monotonic_ns
@@ -186,6 +186,8 @@ class LiveLoop:
             withhold=withhold,
             spent=self._spent(),
         )
+        if step.switched:
+            p.emitter.event("precision", frame.t_ns, choice_to_plain(step))
         payload = step_to_plain(frame, step)
         p.emitter.event("score", frame.t_ns, {**payload, "withhold": withhold} if withhold else payload)
         end_ns = monotonic_ns()

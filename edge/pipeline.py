@@ -70,6 +70,11 @@ class Step:
         return self.embedded.features
 
     @property
+    def switched(self) -> bool:
+        """Whether the governor changed the precision with this frame."""
+        return self.choice is not None and self.choice.since_ns == self.score.t_ns
+
+    @property
     def gaze_px(self) -> tuple[float, float] | None:
         """The newest valid gaze at the time of the frame, in scene pixels."""
         now = [s for s in self.samples if s.valid and s.t_ns <= self.score.t_ns and math.isfinite(s.x_px)]
