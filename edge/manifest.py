@@ -174,10 +174,12 @@ def _check_role(manifest: Manifest) -> None:
     thing, role = str(manifest.folder / MODEL_FILE), manifest.role
     outputs = {spec.name: spec.shape for spec in manifest.outputs}
     if role in ("embedder", "face_embedder"):
-        shape = outputs.get("features", ())
-        if len(shape) != 2 or shape[1] < 2:
-            got = str(shape) if shape else ", ".join(outputs)
-            raise ModelError(thing, "its output is no embedding", expected="'features' of shape (n, d)", got=got)
+        names = ("local", "global") if {"local", "global"} <= set(outputs) else ("features",)
+        shapes = [outputs.get(name, ()) for name in names]
+        if any(len(shape) != 2 or shape[1] < 2 for shape in shapes):
+            got = ", ".join(f"{name} {shape}" for name, shape in outputs.items())
+            expected = "'features' of shape (n, d), or 'local' and 'global'"
+            raise ModelError(thing, "its output is no embedding", expected=expected, got=got)
     elif role == "emotion":
         expected = f"'probabilities' of shape (n, {len(manifest.labels)}), as many as labels"
         if outputs.get("probabilities", ())[1:] != (len(manifest.labels),):

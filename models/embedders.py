@@ -104,10 +104,11 @@ def picture_set(store: Store) -> list[Image]:
 
 def means(model: Model, images: list[Image]) -> dict[str, Any]:
     """Return the manifest's `mean_local`, `mean_global` and `mean_source` of an embedder."""
-    local = embed(model, [w for image in images for w in windows(image)])
+    names = {spec.name for spec in model.manifest.outputs}
+    local, scene = ("local", "global") if {"local", "global"} <= names else ("features", "features")
     return {
-        "mean_local": local.mean(axis=0),
-        "mean_global": embed(model, images).mean(axis=0),
+        "mean_local": embed(model, [w for image in images for w in windows(image)], local).mean(axis=0),
+        "mean_global": embed(model, images, scene).mean(axis=0),
         "mean_source": "scikit-image: " + ", ".join(PICTURES),
     }
 

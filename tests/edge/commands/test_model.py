@@ -52,7 +52,9 @@ def no_embedding(folder: Path) -> None:
             fewer_labels, "doesn't classify its labels; expected 'probabilities' of shape (n, 1)", id="labels"
         ),
         pytest.param(
-            no_embedding, "its output is no embedding; expected 'features' of shape (n, d)", id="no embedding"
+            no_embedding,
+            "its output is no embedding; expected 'features' of shape (n, d), or 'local'",
+            id="no embedding",
         ),
         pytest.param(shutil.rmtree, "there is no model artefact", id="missing"),
     ],
