@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cv2
+import msgspec
 import pytest
 
 from calibration import artefacts
@@ -11,6 +12,7 @@ from edge.backends.base import Model, open_model
 from edge.config import ModelsConfig
 from edge.errors import ModelError
 from edge.manifest import load_manifest
+from models.embedders import means
 
 
 def test_both_schemes_are_written_with_their_drift(tiny: Model, pictures, capsys) -> None:
@@ -34,3 +36,16 @@ def test_what_fails_is_refused_by_the_runtime(tiny: Model, pictures, monkeypatch
     with pytest.raises(ModelError, match="failed its accuracy gate"):
         open_model(made.name, ModelsConfig(dir=folder))
     assert open_model(made.name, ModelsConfig(dir=folder, force=(made.name,))).manifest.gate == "failed"
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_reduced_precision_is_measured_too(tiny: Model, pictures, precision: str) -> None:
+    if precision == "bf16":
+        openvino = pytest.importorskip("openvino")
+        if "BF16" not in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            pytest.skip("this processor computes no BF16")
+    images = [cv2.imread(str(file)) for file in sorted(pictures.iterdir())]
+    tiny.manifest = msgspec.structs.replace(tiny.manifest, **means(tiny, images))
+    made = artefacts.reduced(tiny, precision, load(pictures), images, say=lambda line: None)
+    assert made.name == f"tiny-{precision}" and made.gate == "passed"
+    assert 0 < made.drift["dfcc_median"] < 0.01
