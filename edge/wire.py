@@ -21,6 +21,22 @@ from edge.records import Event
 SCHEMA = "emogaze.wire"
 VERSION = 1
 PREVIEW = "preview"
+#: What is published. A new kind of event stays on the device until it is listed here; raw gaze and EEG stay for good.
+PUBLISHED = frozenset(
+    [
+        "session",
+        "score",
+        "fixation",
+        "picture",
+        "health",
+        "deadline_missed",
+        "stream",
+        "mark",
+        "precision",
+        "private_gaze",
+        "end",
+    ]
+)
 #: Events whose payload holds more than may leave, and what of it leaves.
 _SHOWN = {
     "score": ("frame_id", "width", "height", "gaze_px", "fixation", "emotion", "score"),

@@ -71,7 +71,8 @@ class Publisher(Sink):
         return self._gatekeeper.refused if self._gatekeeper else {}
 
     def event(self, event: Event) -> None:
-        self._send(event.kind, event)
+        if event.kind in wire.PUBLISHED:
+            self._send(event.kind, event)
 
     def picture(self, frame: RedactedFrame) -> None:
         require_redacted(frame)

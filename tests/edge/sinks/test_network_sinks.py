@@ -75,6 +75,18 @@ def test_a_score_arrives_without_features_or_raw_gaze(publisher):
         assert b"secret" not in repr(first).encode()
 
 
+@pytest.mark.parametrize("kind", ["gaze", "aux", "something_new"])
+def test_what_is_not_listed_stays_on_the_device(publisher, kind):
+    subscriber, _ = joined(publisher)
+    with subscriber:
+        while subscriber.receive(0.1):
+            pass
+        publisher.event(Event(1, 0, 0, kind, {"gaze": [[1, 2, 3.0, 4.0]]}))
+        publisher.event(Event(2, 0, 0, "end", {}))
+        message = subscriber.receive(5)
+        assert message is not None and message.topic == "end"
+
+
 def test_topics_are_apart_and_numbered_apart(publisher):
     subscriber, _ = joined(publisher, "score")
     with subscriber:
