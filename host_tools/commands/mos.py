@@ -45,6 +45,9 @@ def mos(
     ties: Annotated[Ties, typer.Option(help="Who wins a tied vote.")] = Ties.prompt,
     columns: Annotated[str, typer.Option(help="Column names: image=...,rater=...,category=...,degree=...")] = "",
     scale: Annotated[str, typer.Option(help="LOW:HIGH; scores outside are left out and counted.")] = "",
+    model_rater: Annotated[
+        list[str] | None, typer.Option(help="Rater that is a model: compared with people, never in the scores.")
+    ] = None,
     labels: Annotated[str, typer.Option(help="Label set of the categories, or any; default memo6 if it fits.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -55,7 +58,7 @@ def mos(
 
     votes = read_ratings(ratings, columns=_pairs(columns), scale=_scale(scale), labels=labels)
     options = Options(screen_on=screen_on.value, std=std.value, rescale=rescale.value)
-    body = scores.summarise(votes, options, ties=ties.value)
+    body = scores.summarise_with_models(votes, options, model_rater or [], ties=ties.value)
     for line in (*votes.remarks.lines(), *body["notes"]):
         print(f"mos: {line}", file=sys.stderr)
     if as_json:
@@ -69,6 +72,8 @@ def _print(body: dict[str, Any]) -> None:
     print(f"{body['n_images']} pictures, {body['n_raters']} raters, {body['n_votes']} votes, {body['n_ties']} ties")
     for row in body["rejected"]:
         print(f"rejected {row['rater']} ({row['dimension']}): {row['reason']}")
+    for row in body["model_raters"]:
+        print(f"{row['rater']} against people: accuracy {row['accuracy']:.4f}, kappa {row['kappa']:.4f}, n {row['n']}")
     for name, value in body["agreement"].items():
         print(f"{name} {value:.4f}")
     for row in body["images"]:

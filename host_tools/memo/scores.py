@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from edge.errors import DataError
+from host_tools.memo.humans import rater_rows
 from host_tools.memo.mos import Options, agreement, few_votes, image_rows, mean_opinion_scores, rejected_rows
-from host_tools.memo.ratings import Ratings
+from host_tools.memo.ratings import Key, Ratings
 
 
 def summarise(ratings: Ratings, options: Options, *, ties: Literal["prompt", "degree"] = "prompt") -> dict[str, Any]:
@@ -42,6 +44,25 @@ def summarise(ratings: Ratings, options: Options, *, ties: Literal["prompt", "de
         "remarks": ratings.remarks.as_rows(),
         "notes": notes,
     }
+
+
+def summarise_with_models(
+    ratings: Ratings, options: Options, models: Sequence[Key], *, ties: Literal["prompt", "degree"] = "prompt"
+) -> dict[str, Any]:
+    """Score all pictures by what people say; raters that are models are compared with them (``model_raters``).
+
+    Raises
+    ------
+    DataError
+        If there is no such rater, or the votes hold no category to compare.
+    """
+    unknown = [name for name in models if name not in ratings.raters]
+    if unknown or (models and ratings.votes is None):
+        problem = f"there is no rater {unknown[0]!r}" if unknown else "votes without a category compare nothing"
+        raise DataError("model rater", problem, got=", ".join(map(str, ratings.raters[:5])))
+    people = ratings.without(models)
+    rows = rater_rows(ratings, options, raters=models, truth=people) if models else []
+    return {**summarise(people, options, ties=ties), "model_raters": rows}
 
 
 def _said(ratings: Ratings) -> np.ndarray:

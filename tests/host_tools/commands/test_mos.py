@@ -34,6 +34,19 @@ def test_triples(tmp_path: Path) -> None:
     assert answer["rejected"] == []
 
 
+def test_a_model_as_rater_is_compared_and_stays_out_of_the_scores(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    people = "a,r1,HAP,4\nb,r1,SAD,2\na,r2,HAP,5\nb,r2,SAD,3\n"
+    path.write_text("image,rater,category,degree\n" + people + "a,gpt,HAP,0\nb,gpt,WOR,5\n")
+    alone = tmp_path / "people.csv"
+    alone.write_text("image,rater,category,degree\n" + people)
+    answer = json.loads(run(str(path), "--json", "--model-rater", "gpt").stdout)
+    assert answer["images"] == json.loads(run(str(alone), "--json").stdout)["images"]
+    (row,) = answer["model_raters"]
+    assert (row["rater"], row["n"], row["accuracy"]) == ("gpt", 2, 0.5)
+    assert "there is no rater 'gtp'" in run(str(path), "--model-rater", "gtp").stderr
+
+
 def test_matrix(data: Path) -> None:
     out = run(str(data / "scores" / "NFLX_dataset_public_raw_scores.csv"), "--json", "--screen-on", "raw")
     answer = json.loads(out.stdout)

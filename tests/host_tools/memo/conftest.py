@@ -20,6 +20,8 @@ def small_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A synthetic archive of 3 generators, 6 prompts per emotion and 6 raters; don't change it, copy it."""
     folder = tmp_path_factory.mktemp("archive")
     make_archive(folder, SMALL)
+    with (folder / "memo.toml").open("a") as file:
+        file.write("\n[statistics]\nn_resamples = 100\n")
     return folder
 
 

@@ -160,7 +160,7 @@ def _configure(archive: Path, folder: Path, base_url: str, **profile: object) ->
     lines = "".join(f"{k} = {json.dumps(v)}\n" for k, v in settings.items())
     (copy / "profiles.toml").write_text(f"[multimodal.here]\n{lines}")
     text = (copy / "memo.toml").read_text().partition("[[understanding.models]]")[0]
-    text += '[understanding]\nprofiles = "profiles.toml"\nlimit = 36\n\n'
+    text += '[statistics]\nn_resamples = 100\n\n[understanding]\nprofiles = "profiles.toml"\nlimit = 36\n\n'
     text += '[[understanding.models]]\nname = "asked"\nprofile = "here"\n'
     (copy / "memo.toml").write_text(text)
     return copy / "memo.toml"
