@@ -93,7 +93,7 @@ class AuxConfig(Section, frozen=True):
 
 
 class FixationConfig(Section, frozen=True):
-    """Velocity-threshold fixations (METRICS 4)."""
+    """Velocity-threshold fixations."""
 
     velocity_deg_s: Annotated[float, _number("faster is a saccade", ge=1, le=1000)] = 30.0
     window_ms: Annotated[float, _number("window of the velocity's least-squares slope", ge=1, le=500)] = 20.0
@@ -130,7 +130,7 @@ class EnvironmentConfig(Section, frozen=True):
 
 
 class ScoreConfig(Section, frozen=True):
-    """The fixation-context consistency score (METRICS 1)."""
+    """The fixation-context consistency score."""
 
     window: Annotated[str, _text("window around the fixation: auto, a share such as 25%, or 100px")] = "auto"
     weights: Annotated[Literal["merged", "fixed", "doc-3.2", "doc-5.2"], _text("local against global weights")] = (

@@ -1,17 +1,12 @@
 """The cached environment: what there is to look at, as embeddings, and how like it the thing looked at is.
 
 A cache belongs to one artefact (embedder *and* precision). Per scale (local windows, whole scenes) it holds a mean, an
-optional projection and a faiss index over L2-normalised vectors. Centring matters: pooled features after a ReLU are
-non-negative, so that raw cosines sit in a narrow band near 1. The mean of n cached vectors is shrunk towards the mean
-m_model over a varied picture set, (k * m_model + n * m_env) / (k + n) with k = 32: in a small environment the plain
-mean would centre a single scene onto zero, and two onto opposite vectors.
+optional projection and a faiss index over L2-normalised vectors; `edge.embedding` says how these are made.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,22 +15,17 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from edge.embedding import Matrix, Transform
 from edge.errors import CacheError
 from edge.files import atomic_folder, sha256_file
 from edge.manifest import Manifest
 from edge.records import NAN, Features, Vector
 
-Matrix = npt.NDArray[np.float32]
-
 ENV_FILE = "env.json"
 FORMAT = 1
-SHRINKAGE_K = 32  #: weight of the model's mean against n cached vectors
 SCALES = ("local", "global")
 
-_ZERO = 1e-6  #: a centred vector shorter than this has no direction
-_FLAT_AXIS = 1e-12  #: share of the largest variance below which an axis is noise
 _FLAT_UP_TO = 4000  #: vectors; a flat search of more takes longer than a frame's score may
-_PCA_SAMPLES = 4  #: vectors needed per dimension of the projection
 #: One row per cached window: its view, place, side (pixels of the view) and region (-1: none).
 ENTRY = np.dtype([("view", "<i4"), ("x", "<i4"), ("y", "<i4"), ("side", "<i4"), ("region", "<i4")])
 
@@ -73,94 +63,6 @@ class EnvironmentInfo(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_
     separation: dict[str, Any]
     files: dict[str, str] = {}
     format: int = FORMAT
-
-
-def pca_dim(embedding: str) -> int:
-    """Return N of ``pca:N``, 0 for ``centred`` and ``raw``.
-
-    Raises
-    ------
-    CacheError
-        `embedding` is none of these.
-    """
-    match = re.fullmatch(r"raw|centred|pca:([1-9]\d*)", embedding)
-    if not match:
-        raise CacheError("score.embedding", "can't be read", expected="raw, centred or pca:N", got=embedding)
-    return int(match[1] or 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """From raw features to unit vectors: subtract `mean` (d,), multiply by `projection` (d, n) if any, normalise."""
-
-    mean: Vector
-    projection: Matrix | None = None
-
-    def __call__(self, features: Matrix) -> Matrix:
-        """Return unit vectors float32 (n, d'); a vector without a direction stays zero."""
-        centred = features - self.mean
-        projected = centred if self.projection is None else centred @ self.projection
-        norm = np.linalg.norm(projected, axis=1, keepdims=True)
-        unit = np.zeros_like(projected)
-        np.divide(projected, norm, out=unit, where=norm > _ZERO)
-        return np.ascontiguousarray(unit)
-
-    @property
-    def dim(self) -> int:
-        """Size of the features that it takes."""
-        return len(self.mean)
-
-
-def fit_transform(features: Matrix, embedding: str, model_mean: Vector | None, *, scale: str) -> Transform:
-    """Fit the transform of one scale.
-
-    Parameters
-    ----------
-    features : float32 (n, d)
-        The environment's raw embeddings.
-    embedding : str
-        ``raw``, ``centred`` or ``pca:N`` (centred, projected on N principal axes and whitened).
-    model_mean : float32 (d,) or None
-        The artefact's mean over a varied picture set.
-    scale : str
-        `local` or `global`, for errors.
-
-    Raises
-    ------
-    CacheError
-        The artefact brings no mean of this size, or n < 4 N.
-    """
-    n, d = features.shape
-    if embedding == "raw":
-        return Transform(np.zeros(d, dtype=np.float32))
-    if model_mean is None or model_mean.shape != (d,):
-        got = "none" if model_mean is None else str(model_mean.shape)
-        raise CacheError(
-            f"embedding {embedding}", f"the artefact's mean_{scale} doesn't fit", expected=f"({d},)", got=got
-        )
-    total = features.sum(axis=0, dtype=np.float64)
-    mean = (SHRINKAGE_K * model_mean.astype(np.float64) + total) / (SHRINKAGE_K + n)
-    dim = pca_dim(embedding)
-    if not dim:
-        return Transform(mean.astype(np.float32))
-    if n < _PCA_SAMPLES * dim or dim > d:
-        raise CacheError(
-            f"embedding {embedding}",
-            f"too few {scale} vectors for {dim} axes",
-            expected=f"at least {_PCA_SAMPLES * dim}",
-            got=str(n),
-            fix="give more reference views or a smaller N",
-        )
-    return Transform(mean.astype(np.float32), _whitening(features - mean, dim))
-
-
-def _whitening(centred: npt.NDArray[np.float64], dim: int) -> Matrix:
-    """Return (d, dim): principal axes over the standard deviation along them; each one's largest part is positive."""
-    variance, axes = np.linalg.eigh(centred.T @ centred / len(centred))
-    variance, axes = variance[::-1][:dim], axes[:, ::-1][:, :dim]
-    sign = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dim)])
-    deviation = np.sqrt(np.maximum(variance, _FLAT_AXIS * variance[0]))
-    return np.ascontiguousarray(axes * sign / deviation, dtype=np.float32)
 
 
 def build_index(vectors: Matrix) -> faiss.Index:

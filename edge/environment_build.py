@@ -15,7 +15,8 @@ import numpy.typing as npt
 from edge.capture import open_capture
 from edge.capture.images import SUFFIXES, list_pictures, read_picture
 from edge.config import SceneConfig, ScoreConfig, parse_toml
-from edge.environment import ENTRY, EnvironmentCache, EnvironmentInfo, Matrix, build_index, fit_transform
+from edge.embedding import Matrix, fit_transform
+from edge.environment import ENTRY, EnvironmentCache, EnvironmentInfo, build_index
 from edge.errors import CacheError, ConfigError
 from edge.features import Embedder, StillScene, window_px
 from edge.manifest import Manifest

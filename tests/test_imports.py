@@ -18,7 +18,7 @@ LAYERS = [
     ["events", "keys", "signatures", "session", "capture", "gaze", "backends"],
     [
         *("faces", "tracking", "recall", "emotion", "features", "environment", "fcc", "attention"),
-        *("separation", "environment_build", "adaptive"),
+        *("embedding", "separation", "environment_build", "adaptive"),
         *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "health"),
         *("monitor", "notify", "logs", "control", "wire", "dp", "curve", "remote"),
     ],

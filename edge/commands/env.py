@@ -48,11 +48,12 @@ def build(
     from edge.backends.base import open_model
     from edge.commands.base import progress
     from edge.config import load
+    from edge.embedding import pca_dim
     from edge.features import Embedder
     from edge.ladder import embedders
 
     settings = load(config, override)
-    environment.pca_dim(settings.score.embedding)
+    pca_dim(settings.score.embedding)
     named = environment_build.read_regions(regions) if regions else None
 
     cover = _coverer(settings) if keep_views else None

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from edge.environment import EnvironmentCache, Transform, fit_transform
+from edge.embedding import Transform, fit_transform, pca_dim
+from edge.environment import EnvironmentCache
 from edge.fcc import fcc_of_fixations, fcc_of_samples, weights_for
 from edge.manifest import Manifest
 from edge.records import NAN
@@ -251,7 +252,5 @@ def _extend(pairs: Pairs, sample: int, fixations: npt.NDArray[np.int64], local: 
 
 def _global_embedding(embedding: str, n_scenes: int) -> str:
     """A projection needs four scenes per axis; with fewer the global scale is centred alone."""
-    from edge.environment import pca_dim
-
     dim = pca_dim(embedding)
     return embedding if not dim or n_scenes >= 4 * dim else "centred"

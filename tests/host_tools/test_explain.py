@@ -9,7 +9,8 @@ import pytest
 from pixel_model import PixelModel
 
 from edge.config import ScoreConfig
-from edge.environment import EnvironmentCache, Transform, build_index
+from edge.embedding import Transform
+from edge.environment import EnvironmentCache, build_index
 from edge.environment_build import Region, Regions, View, build, keep_covered
 from edge.events import features_to_plain
 from edge.features import Embedder

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.environment import Transform
+from edge.embedding import Transform
 from host_tools.evaluate import attention as at
 from host_tools.evaluate.embed import HUMAN, Embedded, cell_density, pool
 
