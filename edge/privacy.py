@@ -205,7 +205,8 @@ class Redactor:
         near = near_gaze(faces, gaze, self._margin_px)
         fixated = near[0] if len(near) == 1 else None
         mode = self._settings.mode
-        self._subjects.update(faces[i].track_id for i in near)
+        if mode == "subject-only":
+            self._subjects.update(faces[i].track_id for i in near)
         chosen = []
         for index, face in enumerate(faces):
             if mode == "outside-fixation":
