@@ -1,12 +1,8 @@
 """`python -m calibration`: the command line of this folder."""
 
-from edge import plugins
-from edge.commands.base import new_app, run
+from edge.commands.base import folder_app, run
 
-app = new_app("calibration", "Calibrate: INT8 models, gaze, synchronisation.")
-app.callback()(lambda: None)
-for _name in plugins.names("calibration.commands"):
-    plugins.load("calibration.commands", _name, setting="command").add(app)
+app = folder_app("calibration", "Calibrate: INT8 models, gaze, synchronisation.")
 
 if __name__ == "__main__":
     run(app, "python -m calibration")

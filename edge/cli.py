@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from edge import __version__, plugins
-from edge.commands.base import emit_json, new_app, run
+from edge import __version__
+from edge.commands.base import add_commands, emit_json, new_app, run
 
 app = new_app("emogaze", "EmoGaze Edge: scores how what a person looks at fits the scene, and covers every other face.")
 
@@ -30,8 +30,7 @@ def root(
         raise typer.BadParameter("a command is missing; `emogaze --help` lists them")
 
 
-for _name in plugins.names("edge.commands"):
-    plugins.load("edge.commands", _name, setting="command").add(app)
+add_commands(app, "edge.commands")
 
 
 def main() -> None:

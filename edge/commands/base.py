@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from edge import plugins
 from edge.errors import EmoGazeError
 from edge.files import plain
 
@@ -25,6 +26,20 @@ def run(app: typer.Typer, name: str) -> None:
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(141)
+
+
+def folder_app(package: str, help_text: str) -> typer.Typer:
+    """Return the command line of `python -m package`: every command in the folder `package.commands`."""
+    app = new_app(package, help_text)
+    app.callback()(lambda: None)
+    add_commands(app, f"{package}.commands")
+    return app
+
+
+def add_commands(app: typer.Typer, package: str) -> None:
+    """Put every command of a folder on a command line."""
+    for name in plugins.names(package):
+        plugins.load(package, name, setting="command").add(app)
 
 
 def new_app(name: str, help_text: str) -> typer.Typer:
