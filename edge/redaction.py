@@ -129,7 +129,7 @@ def describe(picture: RedactedFrame) -> dict[str, Any]:
 
 
 def plan(source: Path, output: Path) -> list[tuple[Path, Path]]:
-    """Pair each still or clip of `source` with the file to write.
+    """Pair each still or clip of `source` with the file to write; an output without a suffix is a folder.
 
     Raises
     ------
@@ -138,12 +138,13 @@ def plan(source: Path, output: Path) -> list[tuple[Path, Path]]:
     SinkError
         An output would overwrite its source, or is of an unknown kind.
     """
+    folder = output.is_dir() or not output.suffix
     if is_clip(str(source)) and not source.is_dir():
-        pairs = [(source, output / f"{source.stem}.mp4" if output.is_dir() else output)]
+        pairs = [(source, output / f"{source.stem}.mp4" if folder else output)]
     elif source.is_dir():
         pairs = [(p, output / p.name) for p in list_pictures(source)]
     else:
-        pairs = [(p, output / p.name if output.is_dir() else output) for p in list_pictures(source)]
+        pairs = [(p, output / p.name if folder else output) for p in list_pictures(source)]
     kinds = {".mp4"} if is_clip(str(source)) and not source.is_dir() else PICTURE_SUFFIXES
     for one, other in pairs:
         if other.exists() and one.samefile(other):
