@@ -256,7 +256,7 @@ def _open_control(config: Config, supervisor: Supervisor, stack: ExitStack) -> C
             raise ConfigError("live.control_address", "needs the control socket", fix="don't set live.control to off")
         return None
     path = Path(config.live.control) if config.live.control else default_path()
-    control = stack.enter_context(closing(ControlServer(path, supervisor.status)))
+    control = stack.enter_context(closing(ControlServer(path, supervisor.for_owner)))
     if config.live.control_address:
         ring = KeyRing(keys_dir(config.keys.dir))
         stack.enter_context(closing(RemoteControl(config.live.control_address, ring, control.respond)))

@@ -190,6 +190,7 @@ class LiveLoop:
             p.emitter.event("precision", frame.t_ns, choice_to_plain(step))
         payload = step_to_plain(frame, step)
         p.emitter.event("score", frame.t_ns, {**payload, "withhold": withhold} if withhold else payload)
+        p.supervisor.newest = {key: payload[key] for key in ("score", "emotion", "fixation")}
         end_ns = monotonic_ns()
         p.timer.add("score_path", end_ns - start_ns)
         p.timer.add("score_path_without_inference", end_ns - start_ns - (p.stages.inference_ns - inference_ns))

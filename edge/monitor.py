@@ -128,7 +128,7 @@ class StreamMonitor:
             self._reordered,
             self._duplicates,
             self._jumps,
-            NAN if self._arrived_ns is None else (now_ns - self._arrived_ns) / NS_PER_MS,
+            NAN if self._arrived_ns is None else max(0, now_ns - self._arrived_ns) / NS_PER_MS,
             self.silent(now_ns),
         )
 

@@ -43,6 +43,7 @@ class Supervisor:
         self.monitors: dict[str, StreamMonitor] = {}
         self.sinks: list[QueuedSink] = []  #: as they were opened, before anything stands in front of them
         self.calibration: GazeCalibration | None = None
+        self.newest: dict[str, Any] = {}  #: the newest score with its emotion and fixation, as plain values
         self.latencies_ns: deque[int] = deque(maxlen=300)
         self._config, self._emitter, self._summary, self._clock = config, emitter, summary, clock
         self._statuses: dict[str, SourceStatus] = {}
@@ -131,6 +132,11 @@ class Supervisor:
             "streams": streams,
             "sinks": sinks,
         }
+
+    def for_owner(self) -> dict[str, Any]:
+        """Return the status for the control socket, whose other end is the device's owner: with the newest score."""
+        private = bool(self._config.dp.epsilon)
+        return {**self.status(), "publish": self._config.sinks.publish, "newest": {} if private else self.newest}
 
     def _describe_calibration(self) -> dict[str, Any] | None:
         known = self.calibration

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from edge.wire import Message
+from edge.control import ask
+from edge.errors import SinkError
+from edge.wire import Message, Subscriber
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -26,6 +30,66 @@ STREAM_COLUMNS = (
     ("age ms", "age_ms", ".0f"),
 )
 NEWS = 8
+
+
+class Feed(Protocol):
+    """Where a view's messages come from."""
+
+    def receive(self, timeout_s: float) -> list[Message]:
+        """Return what has come, after at most `timeout_s`."""
+
+    def report(self, timeout_s: float) -> dict[str, Any]:
+        """Return one report on the device's health; SinkError if there is none within `timeout_s`."""
+
+
+class WireFeed:
+    """What a device publishes."""
+
+    def __init__(self, address: str, subscriber: Subscriber) -> None:
+        self._address, self._subscriber = address, subscriber
+
+    def receive(self, timeout_s: float) -> list[Message]:
+        message = self._subscriber.receive(timeout_s)
+        return [message] if message else []
+
+    def report(self, timeout_s: float) -> dict[str, Any]:
+        end = time.monotonic() + timeout_s
+        while time.monotonic() < end:
+            for message in self.receive(0.2):
+                if message.topic == "health":
+                    return message.payload
+        raise SinkError(
+            self._address, "nothing is published here", fix="is a runtime on, with sinks.publish set to this?"
+        )
+
+    def close(self) -> None:
+        self._subscriber.close()
+
+
+class ControlFeed:
+    """What the device of this machine says on its control socket, asked a few times a second; it need not publish."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def receive(self, timeout_s: float) -> list[Message]:
+        time.sleep(timeout_s)
+        report, now_ns = self.report(timeout_s), time.monotonic_ns()
+        messages = [Message("health", 0, 0, now_ns, now_ns, report)]
+        if newest := report.get("newest"):
+            messages.append(Message("score", 0, 0, now_ns, now_ns, newest))
+        return messages
+
+    def report(self, timeout_s: float) -> dict[str, Any]:
+        answer = ask(self._path, cmd="status")
+        if not answer["ok"]:
+            raise SinkError(str(self._path), f"status was refused: {answer['error']}")
+        return dict(answer["status"])
+
+
+def wire_feed(address: str, keys: tuple[str, str] | None, device: str) -> WireFeed:
+    """Subscribe to a device's address; with `keys`, as a client that it knows."""
+    return WireFeed(address, Subscriber(address, TOPICS, keys=keys, device=device))
 
 
 class View:

@@ -46,6 +46,30 @@ def emogaze(*words, timeout=30):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
 
 
+@pytest.fixture
+def device(tmp_path):
+    """A control socket with a loop that answers marks and refuses recording."""
+    server = ControlServer(tmp_path / "c.sock", lambda: STATUS)
+    done = threading.Event()
+
+    def loop():
+        while not done.is_set():
+            request = server.take()
+            if request is None:
+                time.sleep(0.01)
+            elif request.cmd == "record":
+                request.refuse("record.dir is not set")
+            else:
+                request.answer(t_ns=1_500_000_000)
+
+    thread = threading.Thread(target=loop)
+    thread.start()
+    yield str(tmp_path / "c.sock")
+    done.set()
+    thread.join()
+    server.close()
+
+
 def test_status_in_lines():
     assert status_lines(STATUS) == [
         "degraded (gaze: silent)",
@@ -91,33 +115,16 @@ def test_watch_prints_one_report(tmp_path):
     assert (body["schema"], body["state"], body["frames"]) == ("emogaze.status", "degraded", 100)
 
 
+def test_watch_needs_no_publisher_on_the_same_machine(device):
+    shown = emogaze("watch", "--once", "--socket", device)
+    assert shown.returncode == 0 and shown.stdout.splitlines()[0] == "degraded (gaze: silent)"
+    shown = emogaze("watch", "--seconds", "1.5", "--socket", device)
+    assert shown.returncode == 0 and "100 pictures, 70 scores" in shown.stdout
+
+
 def test_watch_says_that_nothing_is_published(tmp_path):
     shown = emogaze("watch", f"ipc://{tmp_path}/nobody", "--once", "--seconds", "0.5")
     assert shown.returncode == 1 and "nothing is published here" in shown.stderr
-
-
-@pytest.fixture
-def device(tmp_path):
-    """A control socket with a loop that answers marks and refuses recording."""
-    server = ControlServer(tmp_path / "c.sock", lambda: STATUS)
-    done = threading.Event()
-
-    def loop():
-        while not done.is_set():
-            request = server.take()
-            if request is None:
-                time.sleep(0.01)
-            elif request.cmd == "record":
-                request.refuse("record.dir is not set")
-            else:
-                request.answer(t_ns=1_500_000_000)
-
-    thread = threading.Thread(target=loop)
-    thread.start()
-    yield str(tmp_path / "c.sock")
-    done.set()
-    thread.join()
-    server.close()
 
 
 @pytest.mark.parametrize(
