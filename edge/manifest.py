@@ -143,7 +143,7 @@ def load_manifest(folder: Path, *, check_hash: bool = True) -> Manifest:
             raise ModelError(str(file), "is no description of a model", expected="an object without the key 'folder'")
         manifest = msgspec.convert({**values, "folder": folder}, Manifest, dec_hook=_decode)
     except FileNotFoundError:
-        fix = "run `python -m models fetch default`, or `emogaze model add FOLDER`"
+        fix = f"`python -m models fetch default`, or `fetch {folder.name}` beyond it, or `emogaze model add FOLDER`"
         raise ModelError(str(folder), f"there is no model artefact (no {MODEL_FILE})", fix=fix) from None
     except (OSError, msgspec.DecodeError) as error:  # a ValidationError is a DecodeError
         raise ModelError(str(file), f"can't be read: {error}") from error

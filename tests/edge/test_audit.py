@@ -10,7 +10,7 @@ import pytest
 from edge.audit import Auditor, changed_share, pose_of, read_boxes, size_class, windows
 from edge.capture.images import read_picture
 from edge.config import ModelsConfig
-from edge.errors import DataError
+from edge.errors import DataError, ModelError
 from edge.privacy import cover_face
 from edge.records import Box, Face, Image, RedactedFrame
 from tests.conftest import missing
@@ -113,6 +113,11 @@ def test_a_face_left_clear_by_gaze_is_no_miss(models: ModelsConfig, street: Imag
     assert result["detected"]["covered"] == result["detected"]["n"] > 0
     assert result["still_found"]["uncovered"] == 0
     assert result["drawn"] is None
+
+
+def test_a_lacking_auditor_is_named_with_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="fetch face_ssd-fp32"):
+        Auditor(ModelsConfig(dir=str(tmp_path)))
 
 
 def test_one_picture_a_second_of_a_clip_is_due(models: ModelsConfig) -> None:
