@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ import pytest
 from edge import events
 from edge.capture.base import SourceStatus
 from edge.control import ask
+from edge.gaze.calibration import GazeCalibration, write_calibration
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
 from edge.supervisor import judge_camera
@@ -26,6 +29,14 @@ from host_tools.rerun import rerun
 
 ROOT = Path(__file__).parents[2]
 HZ, SEED, SIZE = 200.0, 5, (640, 360)
+CALIBRATION = GazeCalibration(
+    model="offset",
+    x_coefficients=(0.5,),
+    y_coefficients=(-0.5,),
+    range_deg=(-20.0, 20.0, -15.0, 15.0),
+    device="simulated",
+    accuracy_deg=0.25,
+)
 LIMIT_S = 60  # bounds that the product states are far shorter; a busy machine must not fail a test
 
 
@@ -156,6 +167,55 @@ def test_a_device_outlives_its_camera_and_its_log_reruns_bit_for_bit(device, ser
     assert assert_reruns(runtime.folder) > 0
     kinds = [event.kind for event in events.read_log(runtime.folder / "events.ndjson")]
     assert kinds[0] == "session" and kinds[-1] == "end" and {"mark", "gaze", "fixation", "health"} <= set(kinds)
+
+
+@pytest.fixture
+def stream() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts processes that offer LSL streams; each says a line once it does."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: object) -> subprocess.Popen[str]:
+        command = [sys.executable, *map(str, arguments)]
+        running.append(subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        assert running[-1].stdout is not None
+        assert running[-1].stdout.readline()
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def test_gaze_and_eeg_over_lsl_calibrated_lost_and_found(device, serve, stream, inputs, data, tmp_path):
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    outlet = ("-m", "host_tools", "simulate", "--gaze", inputs / "gaze.csv", "--name", name, "--source-id", "")
+    eye = stream(*outlet)
+    stream("tests/helpers/lsl_outlet.py", f"{name}-eeg", "eeg", "eeg", "128")
+    write_calibration(tmp_path / "calibration.json", CALIBRATION)
+    runtime = device(
+        serve("mjpeg", *clip(data)).url,
+        f"gaze.calibration='{tmp_path}/calibration.json'",
+        f"aux.streams=['lsl:{name}-eeg']",
+        gaze=f"lsl:{name}",
+    )
+    runtime.wait(scored)
+    health = runtime.wait(state("ready")).payload
+    assert (health["gaze_calibration"]["device"], health["gaze_calibration"]["accuracy_deg"]) == ("simulated", 0.25)
+    eye.kill()
+    lost = runtime.wait(state("degraded"))
+    assert {"component": "gaze", "level": "degraded"}.items() <= lost.payload["reasons"][0].items()
+    stream(*outlet)
+    runtime.wait(state("ready"))
+    runtime.wait(scored)
+    runtime.end()
+    assert assert_reruns(runtime.folder) > 0
+    log = list(events.read_log(runtime.folder / "events.ndjson"))
+    assert log[0].payload["gaze"]["simulated"]
+    said = [event.payload["what"] for event in log if event.kind == "stream" and event.payload["name"] == "gaze"]
+    assert {"time_correction", "no_source_id", "silent", "back"} <= set(said)
+    eeg = [row[0] for event in log if event.kind == "aux" for row in event.payload["channels"]]
+    assert all(b - a == 1 for a, b in pairwise(eeg)) and len(eeg) > 100
 
 
 def test_no_score_from_gaze_that_has_ended(device, serve, data):

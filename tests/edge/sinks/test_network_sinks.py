@@ -99,6 +99,17 @@ def test_topics_are_apart_and_numbered_apart(publisher):
         assert message is not None and (message.topic, message.seq, message.lost) == ("score", before, 0)
 
 
+@pytest.mark.parametrize("kind", ["gaze", "aux"])
+def test_raw_gaze_and_other_streams_stay_on_the_device(publisher, kind):
+    subscriber, _ = joined(publisher)
+    with subscriber:
+        publisher.event(Event(1, 0, 0, kind, {"secret": [1.0]}))
+        publisher.event(Event(2, 0, 0, "mark", {"text": "after"}))
+        while (message := subscriber.receive(2)) is not None and message.topic == "score":
+            pass
+        assert message is not None and message.topic == "mark"
+
+
 def test_a_preview_is_a_small_jpeg_at_its_rate():
     sink = published(publish="tcp://127.0.0.1:*", preview_hz=2, preview_px=320)
     subscriber, _ = joined(sink)
