@@ -40,6 +40,8 @@ RATE_WINDOW = 256  #: steps that the measured rate rests on
 HOLE_NS = 100_000_000  #: a longer step is no sample period
 LONGEST_PERIOD_NS = 20_000_000  #: taken where the rate can't be measured
 LATE_NS = 100_000_000  #: a sample that is late by less is put into its place; by more, the clock has jumped
+BURST_SPREAD = 0.1  #: stamps that spread by less of what even ones would (as a variance) are those of a burst
+BURST_HOLE_NS = 1_000_000_000  #: and a longer step is no pause between two bursts
 WARM_UP = 16  #: samples awaited before the first decision where no rate is declared
 
 
@@ -108,13 +110,13 @@ def robust_period_ns(steps_ns: Iterable[int]) -> float:
     """Return the sample period (ns) of a stream from its time steps; nan where it can't be told.
 
     The median step, which missing rows don't move. Where stamps come in bursts the median is near 0, and the mean of
-    the steps up to `HOLE_NS` is taken instead.
+    the steps up to a second is taken instead.
     """
-    steps = sorted(step for step in steps_ns if 0 <= step <= HOLE_NS)
-    if not steps or not steps[-1]:
-        return NAN
-    median, mean = float(steps[len(steps) // 2]), sum(steps) / len(steps)
-    return median if median >= 0.5 * mean else mean
+    given = [step for step in steps_ns if 0 <= step <= BURST_HOLE_NS]
+    steps = sorted(step for step in given if step <= HOLE_NS)
+    if steps and (median := float(steps[len(steps) // 2])) >= 0.5 * sum(steps) / len(steps) > 0:
+        return median
+    return sum(given) / len(given) if any(given) else NAN
 
 
 _Point = tuple[int, float, float, GazeSample | None]  # time, degrees; no sample: filled in
@@ -314,9 +316,15 @@ class FixationDetector:
             stt += t * t
             stx += t * dx
             sty += t * dy
+        if n < 2:
+            return math.inf
         spread = n * stt - st * st
-        if spread <= 0:
-            return math.inf if any(x != x0 or y != y0 for _, x, y, _ in points) else 0.0  # stamps are all equal
+        nominal = n * n * (n * n - 1) / 12 * (self._period_ns * 1e-9) ** 2
+        if spread < BURST_SPREAD * nominal:  # a burst of about equal stamps: take its samples as evenly spaced
+            evenly = [(i - (n - 1) / 2) * self._period_ns * 1e-9 for i in range(n)]
+            stx = sum(t * wrap_deg(x - x0) for t, (_, x, _, _) in zip(evenly, points, strict=True))
+            sty = sum(t * (y - y0) for t, (_, _, y, _) in zip(evenly, points, strict=True))
+            st, spread = 0.0, nominal
         scale = math.cos(math.radians(y0))
         return math.hypot(scale * (n * stx - st * sx), n * sty - st * sy) / spread
 

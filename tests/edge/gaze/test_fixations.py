@@ -110,6 +110,15 @@ def test_60_hz_with_repeated_points_and_stamps() -> None:
     assert result.fixations[0].n_samples == 120
 
 
+def test_bursts_of_equal_stamps_still_hold_fixations() -> None:
+    gaze = simulate(free_looks(6.0, seed=11), 200, seed=11, eye=EyeModel(noise_deg=0.01, blinks_per_min=0.0))
+    burst = 12
+    t = np.repeat(gaze.t_s[burst - 1 :: burst], burst)
+    result = detect(samples(t, gaze.x_deg[: len(t)], gaze.y_deg[: len(t)]), FixationConfig())
+    assert result.hz_measured == pytest.approx(200, rel=0.02)
+    assert 0.8 * len(gaze.fixations) <= len(result.fixations) <= len(gaze.fixations)  # a stamp is up to 55 ms off
+
+
 def test_centre_and_dispersion_are_mean_and_rms_angle() -> None:
     t = np.arange(100) / 200
     x = np.where(np.arange(100) % 2 == 0, 5.0, 5.02)
@@ -282,10 +291,11 @@ def test_all_invalid_is_one_gap() -> None:
         ([5] * 100, 5.0),
         ([5] * 90 + [10] * 10, 5.0),
         (([0] * 11 + [60]) * 20, 5.0),
+        (([0] * 11 + [120]) * 20, 10.0),
         ([5] * 50 + [15_000] + [5] * 50, 5.0),
         ([5] * 50 + [-74_667_000] + [5] * 50, 5.0),
     ],
-    ids=["regular", "rows missing", "bursts of 12", "jump ahead", "jump back"],
+    ids=["regular", "rows missing", "bursts of 12", "slow bursts", "jump ahead", "jump back"],
 )
 def test_the_rate_is_robust(steps: list[int], period_ms: float) -> None:
     assert robust_period_ns([s * 1_000_000 for s in steps]) == pytest.approx(period_ms * 1e6)
