@@ -187,6 +187,7 @@ def stream() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.communicate()
 
 
+@pytest.mark.long
 def test_gaze_and_eeg_over_lsl_calibrated_lost_and_found(device, serve, stream, inputs, data, tmp_path):
     name = f"test-{uuid.uuid4().hex[:12]}"
     outlet = ("-m", "host_tools", "simulate", "--gaze", inputs / "gaze.csv", "--name", name, "--source-id", "")
