@@ -67,6 +67,7 @@ class Summary:
     latency_ms: dict[str, dict[str, float]] = field(default_factory=dict)
     events: str = ""
     video: str = ""
+    recording: str = ""
     refused_sinks: list[str] = field(default_factory=list)
     deadlines_missed: int = 0
     pictures_dropped: int = 0
@@ -103,7 +104,7 @@ class Summary:
             f"{self.frames_withheld} pictures withheld",
             f"{self.model} on {self.provider}; score path without inference {path_ms:.2f} ms median",
         ]
-        return lines + [f"written: {path}" for path in (self.events, self.video) if path]
+        return lines + [f"written: {path}" for path in (self.events, self.video, self.recording) if path]
 
 
 class Emitter:
@@ -182,6 +183,7 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
         header = session_header(config, scene, gaze, geometry, stages, environment)
         header["gaze_calibration"] = msgspec.to_builtins(calibration)
         sinks = open_sinks(config, header, stack)
+        summary.recording = recorded_to(config, header)
         telemetry = load_telemetry(config, stack, live=False)
         governor = make_governor(config, stages)
         hz = gaze.info.hz_declared
@@ -384,6 +386,12 @@ def open_sinks(config: Config, header: dict[str, Any], stack: ExitStack) -> list
     modules = (plugins.load("edge.sinks", name, setting="sinks") for name in plugins.names("edge.sinks"))
     opened = (module.open_sink(config, header) for module in modules)
     return guard_sinks([stack.enter_context(sink) for sink in opened if sink is not None], config, header)
+
+
+def recorded_to(config: Config, header: dict[str, Any]) -> str:
+    """Return the folder of the session that is being recorded; empty if none is."""
+    session = header.get("recording", {}).get("session", "")
+    return str(Path(config.record.dir) / session) if session else ""
 
 
 def guard_sinks(sinks: list[Sink], config: Config, header: dict[str, Any]) -> list[Sink]:

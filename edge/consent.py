@@ -43,13 +43,14 @@ PURPOSES = {
 KINDS = {
     **dict.fromkeys(("session", "end", "health", "stream", "deadline_missed", "mark", "precision"), "scores"),
     **dict.fromkeys(("score", "alert", "attention", "telemetry", "private_gaze"), "scores"),
-    "fixation": "gaze",
+    **dict.fromkeys(("gaze", "fixation"), "gaze"),
     "aux": "physiology",
     "picture": "redacted_video",
 }
 #: Of a `score` event, key by key; what isn't listed is treated as above.
 SCORE_KEYS = {
-    **dict.fromkeys(("frame_id", "width", "height", "emotion", "telemetry", "score", "reason", "decision"), "scores"),
+    **dict.fromkeys(("frame_id", "width", "height", "emotion", "telemetry", "precision", "score"), "scores"),
+    **dict.fromkeys(("embedding", "withhold"), "scores"),
     **dict.fromkeys(("gaze", "gaze_px", "fixation"), "gaze"),
     **dict.fromkeys(("faces", "features"), "features"),
 }

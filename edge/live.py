@@ -23,6 +23,7 @@ from edge.app import (
     load_telemetry,
     make_governor,
     open_face_camera,
+    recorded_to,
     refused_sinks,
     session_header,
     without_sinks,
@@ -39,7 +40,7 @@ from edge.gaze.base import GazeSource
 from edge.gaze.calibration import read_calibration
 from edge.gaze.geometry import read_geometry
 from edge.gaze.mapping import make_mapping
-from edge.gaze.sources import open_gaze
+from edge.gaze.sources import may_uncover, open_gaze
 from edge.keys import KeyRing, keys_dir
 from edge.live_loop import LiveLoop, Parts, queue_sink
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
@@ -140,7 +141,10 @@ class Start:
         header["gaze_calibration"] = to_builtins(calibration)
         header["epoch"] = dict(zip(("monotonic_ns", "unix_ns"), session_epoch(), strict=True))
         self._open_sinks([name for name in plugins.names("edge.sinks") if name not in early], header)
+        summary.recording = recorded_to(config, header)
         emitter.event("session", monotonic_ns(), header)
+        if header.get("recording", {}).get("state") == "off":
+            supervisor.complain("recorder", "degraded", header["recording"]["reason"])
         governor, hz = make_governor(config, stages), gaze.info.hz_declared
         score = ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
         redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
@@ -149,7 +153,9 @@ class Start:
             summary.count_picture(picture)
             emitter.picture(picture)
 
-        redact = stack.enter_context(closing(RedactWorker(RedactPipeline(redactor, stages.recall, timer=timer), emit)))
+        uncover = may_uncover(config.gaze.source)
+        recipe = RedactPipeline(redactor, stages.recall, may_uncover=uncover, timer=timer)
+        redact = stack.enter_context(closing(RedactWorker(recipe, emit)))
         supervisor.phase("running")
         return Parts(
             config=config,

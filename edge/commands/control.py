@@ -8,7 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-Socket = Annotated[Path | None, typer.Option(help="The device's control socket; default: where it lies by default.")]
+Socket = Annotated[
+    str,
+    typer.Option(help="The device's control socket (default: where it lies by default), or its live.control_address."),
+]
+Key = Annotated[Path | None, typer.Option(help="Your client key file, for a device that isn't this one.")]
+Device = Annotated[str, typer.Option(help="The device's public wire key, with --key.")]
 
 
 class Action(str, Enum):
@@ -24,40 +29,70 @@ def add(app: typer.Typer) -> None:
 
 
 def status(
-    socket: Socket = None, json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+    socket: Socket = "",
+    key: Key = None,
+    device: Device = "",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Print the device's state, its streams and its counts."""
     from edge.commands.base import emit_json
     from edge.watch import status_lines
 
-    found = _ask(socket, cmd="status")["status"]
+    found = _ask(socket, key, device, cmd="status")["status"]
     if json:
-        emit_json("status", {"socket": str(socket or "")}, found)
+        emit_json("status", {"socket": socket}, found)
     else:
         print("\n".join(status_lines(found)))
 
 
-def stop(socket: Socket = None) -> None:
+def stop(socket: Socket = "", key: Key = None, device: Device = "") -> None:
     """Stop the device: what is under way is finished, what was taken is kept."""
-    _ask(socket, cmd="stop")
+    _ask(socket, key, device, cmd="stop")
 
 
-def mark(text: Annotated[str, typer.Argument(help="What happens now.")], socket: Socket = None) -> None:
+def mark(
+    text: Annotated[str, typer.Argument(help="What happens now.")],
+    socket: Socket = "",
+    key: Key = None,
+    device: Device = "",
+) -> None:
     """Write a mark with the present time into the event log."""
-    print(f"marked at {_ask(socket, cmd='mark', text=text)['t_ns'] / 1e9:.3f} s of the device's clock")
+    t_ns = _ask(socket, key, device, cmd="mark", text=text)["t_ns"]
+    print(f"marked at {t_ns / 1e9:.3f} s of the device's clock")
 
 
-def record(action: Annotated[Action, typer.Argument(help="start or stop")], socket: Socket = None) -> None:
+def record(
+    action: Annotated[Action, typer.Argument(help="start or stop")],
+    socket: Socket = "",
+    key: Key = None,
+    device: Device = "",
+) -> None:
     """Start a recording session, or end the one that is on."""
-    _ask(socket, cmd="record", action=action.value)
+    _ask(socket, key, device, cmd="record", action=action.value)
 
 
-def _ask(socket: Path | None, **request: Any) -> dict[str, Any]:
+def _ask(socket: str, key: Path | None, device: str, **request: Any) -> dict[str, Any]:
     from edge.control import ask, running_path
     from edge.errors import SinkError
 
-    path = socket or running_path()
-    answer = ask(path, **request)
+    if key is None:
+        path = Path(socket) if socket else running_path()
+        thing, answer = str(path), ask(path, **request)
+    else:
+        thing, answer = socket, _ask_remote(socket, key, device, request)
     if not answer["ok"]:
-        raise SinkError(str(path), f"{request['cmd']} was refused: {answer['error']}")
+        raise SinkError(thing, f"{request['cmd']} was refused: {answer['error']}")
     return answer
+
+
+def _ask_remote(address: str, key: Path, device: str, request: dict[str, Any]) -> dict[str, Any]:
+    from edge.keys import read_wire_pair
+    from edge.remote import RemoteClient
+
+    if "://" not in address:
+        raise typer.BadParameter("--key needs --socket tcp://HOST:PORT, the device's live.control_address")
+    client = RemoteClient(address, read_wire_pair(key), device)
+    try:
+        return client.ask(**request)
+    finally:
+        client.close()

@@ -12,7 +12,7 @@ Dir = Annotated[str, typer.Option("--dir", help="Key folder; default EMOGAZE_KEY
 
 def add(app: typer.Typer) -> None:
     group = typer.Typer(help="The keys of this device, and whom it trusts.", no_args_is_help=True)
-    for command in (new, list_, rotate, client, recipient, trust, operator):
+    for command in (new, list_, rotate, client, recipient, trust, operator, identity):
         group.command(command.__name__.rstrip("_"))(command)
     app.add_typer(group, name="keys")
 
@@ -128,3 +128,19 @@ def operator(
         raise KeyFileError(str(output), "is there already", fix="choose another name; a key is never overwritten")
     public = new_signing_pair(output)
     print(f"{output} (keep it secret) and {output.with_suffix('.pub')}: {fingerprint(public.public_bytes_raw())}")
+
+
+def identity(
+    output: Annotated[Path, typer.Option("-o", help="The identity file; never bring it to a device.")],
+) -> None:
+    """Make an age identity of a study, as `age-keygen` does, away from the device; its recipient is printed."""
+    from pyrage import x25519
+
+    from edge.errors import KeyFileError
+    from edge.keys import write_secret
+
+    if output.exists():
+        raise KeyFileError(str(output), "is there already", fix="choose another name; a key is never overwritten")
+    made = x25519.Identity.generate()
+    write_secret(output, f"# recipient: {made.to_public()}\n{made}\n".encode())
+    print(made.to_public())

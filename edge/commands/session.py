@@ -19,9 +19,27 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 def add(app: typer.Typer) -> None:
     group = typer.Typer(help="Encrypted recordings: verify, read back, export.", no_args_is_help=True)
-    for command in (verify, info, recover, export, anonymise, purge, audit):
-        group.command(command.__name__)(command)
+    for command in (list_, verify, info, recover, export, anonymise, purge, audit):
+        group.command(command.__name__.rstrip("_"))(command)
     app.add_typer(group, name="session")
+
+
+def list_(
+    recordings: Annotated[Path, typer.Argument(help="The recording folder (record.dir).")], json: Json = False
+) -> None:
+    """List the sessions of a recording folder, the oldest first."""
+    from edge.commands.base import emit_json
+    from edge.session.info import describe
+    from edge.session.layout import sessions
+
+    found = [describe(paths) for paths in sessions(recordings)]
+    if json:
+        emit_json("sessions", {"dir": str(recordings)}, {"sessions": found})
+        return
+    for facts in found:
+        size = f"{facts['bytes'] / 1e6:.1f} MB"
+        end = "closed" if facts["end"] == "close" else "not closed"
+        print(f"{facts['session']}  {size:>10}  {end:10}  key {facts['key']:8} consent {facts['consent']}")
 
 
 def verify(

@@ -59,5 +59,5 @@ class SessionGaze(GazeSource):
 
 def _samples(events: list[Event], offset_ns: int) -> list[RawGaze]:
     shift = offset_ns - origin_ns(events)
-    rows = (row for event in events if event.kind == "score" for row in event.payload.get("gaze", []))
+    rows = (row for event in events if event.kind in ("score", "gaze") for row in event.payload.get("gaze", []))
     return [replace(sample, t_ns=sample.t_ns + shift) for sample in gaze_from_plain(list(rows))]

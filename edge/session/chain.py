@@ -100,21 +100,24 @@ def read_chain(path: Path, keys: Sequence[Ed25519PublicKey] = ()) -> Chain:
 def _parse(line: bytes) -> dict[str, Any] | None:
     try:
         body = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return body if isinstance(body, dict) else None
+    # One way to write a line and no other: else a line could be altered without changing what it says.
+    return body if isinstance(body, dict) and _canonical(body) == line else None
 
 
 def _signed(body: dict[str, Any], key: Ed25519PublicKey) -> bool:
     from cryptography.exceptions import InvalidSignature
 
     unsigned = {name: value for name, value in body.items() if name != "sig"}
+    text = str(body.get("sig", ""))
     try:
-        key.verify(base64.b64decode(str(body.get("sig", ""))), DOMAIN + _canonical(unsigned))
+        signature = base64.b64decode(text, validate=True)
+        key.verify(signature, DOMAIN + _canonical(unsigned))
     except (InvalidSignature, binascii.Error, ValueError):
         return False
-    return True
+    return base64.b64encode(signature).decode() == text
 
 
 def _canonical(body: dict[str, Any]) -> bytes:
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()

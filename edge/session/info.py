@@ -27,13 +27,15 @@ def describe(paths: SessionPaths, identity_file: Path | None = None) -> dict[str
     chain = read_chain(paths.chain)
     header = read_header(paths, chain)
     created = header.get("created")
+    sizes = [path.stat().st_size for path in paths.segments().values()]
     facts: dict[str, Any] = {
         "session": paths.name,
         "format": header.get("format", "no header"),
         "recorded_by": f"emogaze {header['software']}" if "software" in header else "unknown",
         "created": datetime.fromtimestamp(created, timezone.utc).isoformat() if created is not None else "unknown",
         "consent": header.get("consent", "unknown"),
-        "segments": {n: f"{path.stat().st_size} bytes" for n, path in paths.segments().items()},
+        "segments": len(sizes),
+        "bytes": sum(sizes),
         "end": chain.lines[-1]["kind"] if chain.lines else "none",
         "key": "there" if paths.key.exists() else ("deleted" if paths.tombstone.exists() else "missing"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from edge.app import guard_sinks
 from edge.config import Config, from_dict
-from edge.consent import new_consent
+from edge.consent import KINDS, SCORE_KEYS, new_consent
 from edge.keys import KeyRing, new_signing_pair, read_private
 from edge.records import Event
 from edge.sinks.base import Sink
@@ -68,3 +69,25 @@ def test_a_consent_that_cannot_be_used_allows_nothing(tmp_path, consent, capsys)
 def test_privacy_at_the_source_stops_gaze(tmp_path):
     dp = {"epsilon": 1.0, "ledger": str(tmp_path / "ledger.jsonl")}
     assert kept_of(config(tmp_path, dp=dp)) == ["session"]
+
+
+def dict_keys_and_event_kinds() -> tuple[set[str], set[str]]:
+    """Return the keys of a score's payload and the kinds of all events, as the source code writes them."""
+    keys, kinds = set(), set()
+    for path in Path("edge").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name == "step_to_plain":
+                keys |= {k.value for d in ast.walk(node) if isinstance(d, ast.Dict) for k in d.keys if k}
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "event":
+                first = node.args[0] if node.args else None
+                kinds |= {first.value} if isinstance(first, ast.Constant) else set()
+    return keys, kinds
+
+
+def test_every_event_and_key_falls_under_a_purpose(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    keys, kinds = dict_keys_and_event_kinds()
+    assert {"score", "session", "mark", "gaze"} <= kinds
+    assert kinds <= set(KINDS)
+    assert {"features", "gaze"} <= keys
+    assert keys - {"reason", "skipped"} <= set(SCORE_KEYS)

@@ -14,6 +14,7 @@ import pytest
 
 from edge.cli import main
 from edge.records import Event, RedactedFrame
+from edge.session.read import read_events
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,26 @@ def test_a_wrong_identity_is_one_line(emogaze, study, recorded):
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "holds no age identity" in done.stderr
+
+
+def test_list(emogaze, study, recorded):
+    line = emogaze("session", "list", study.recordings, keys=study.ring.folder).stdout
+    assert recorded.name in line
+    assert "closed" in line
+    (one,) = json.loads(emogaze("session", "list", study.recordings, "--json", keys=study.ring.folder).stdout)[
+        "sessions"
+    ]
+    assert (one["session"], one["segments"], one["end"], one["key"]) == (recorded.name, 1, "close", "there")
+
+
+def test_an_identity_made_here_opens_a_session_and_stays_secret(emogaze, study, tmp_path):
+    made = emogaze("keys", "identity", "-o", tmp_path / "third.txt", keys=study.ring.folder)
+    assert made.stdout.startswith("age1")
+    assert (tmp_path / "third.txt").stat().st_mode & 0o777 == 0o600
+    assert emogaze("keys", "identity", "-o", tmp_path / "third.txt", keys=study.ring.folder).returncode == 1
+    study.ring.add_recipient("third", made.stdout.strip())
+    paths = study.record(3)
+    assert len(list(read_events(paths.folder, tmp_path / "third.txt"))) == 3
 
 
 def test_info(emogaze, study, recorded):

@@ -52,9 +52,9 @@ def test_our_reader_gives_the_same_events(study):
 
 
 def test_segments_rotate_and_read_as_one(study):
-    paths = study.record(2000, size=2000, segment_mb=0.25, flush_ms=50)
+    paths = study.record(800, size=2000, segment_mb=0.25)
     assert len(paths.segments()) >= 3
-    assert list(read_events(paths.folder, study.identity)) == study.events(2000, 2000)
+    assert list(read_events(paths.folder, study.identity)) == study.events(800, 2000)
     verdict = verify(paths, identity=session_identity(paths, study.identity))
     assert (verdict.state, verdict.problems) == ("complete", [])
     assert age_decrypt(paths, study.identity, segment=2).returncode == 0
