@@ -160,7 +160,7 @@ def test_withdrawal_stops_a_running_recording(study):
     ):
         sink.event(study.events(1)[0])
         withdraw(study.recordings, json.loads(consent.read_text())["id"], study.ring, by="S-01")
-        for event in study.events(200):
+        for event in study.events(6000):
             sink.event(event)
             time.sleep(0.01)
 
