@@ -25,11 +25,13 @@ from host_tools.evaluate.attention import distances
 from host_tools.evaluate.embed import Points
 from host_tools.evaluate.run import Evaluation, Scored
 from host_tools.metrics import checks as ck
+from host_tools.metrics import classification as cl
 from host_tools.metrics.agreement import cohen_kappa, fleiss_kappa
 from host_tools.samples import named
 from host_tools.tables import read_table
 
 NOWHERE = ""  #: of a fixation in no cluster
+ALL_REGIONS = "all, weighted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,10 @@ def read_annotations(dataset: Dataset) -> dict[str, list[Annotation]]:
 
 
 def per_region(state: Evaluation, regions: Regions, scored: Scored) -> list[dict[str, Any]]:
-    """Return FCC and cawF1 of each region: samples weighted by the mean FCC of their fixations in it.
+    """Return FCC and cawF1 of each region, and last of all regions by their weights.
 
-    `weight` is the region's share of all fixations that lie in one; below ten samples there is no score.
+    In a region samples are weighted by the mean FCC of their fixations in it. `weight` is the region's share of all
+    fixations that lie in one. Below ten samples there is no score, and the region has no part in the weighted mean.
     """
     run = next(run for run in state.runs if run.config.name == scored.system)
     each = scored.pairs.fcc_per_fixation(state.emotions(run), state.config.score.weights)
@@ -151,7 +154,27 @@ def per_region(state: Evaluation, regions: Regions, scored: Scored) -> list[dict
         score = ev.part(part, state.config.resamples, state.config.seed)
         rows.append({**of, "region": name, "n_fixations": int(inside.sum()), **score})
     total_fixations = sum(row["n_fixations"] for row in rows)
-    return [{**row, "weight": row["n_fixations"] / total_fixations} for row in rows]
+    rows = [{**row, "weight": row["n_fixations"] / total_fixations} for row in rows]
+    return [*rows, {**of, **weighted_mean(rows)}] if rows else []
+
+
+def weighted_mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the row of all regions: means by their weights, over those that have a score."""
+    defined = [row for row in rows if np.isfinite(row[cl.HEADLINE]["value"])]
+    weights = [row["weight"] for row in defined]
+    undefined = [float("nan")] * 2
+
+    def mean(key: str) -> dict[str, Any]:
+        values = [row[key]["value"] for row in defined]
+        return {"value": float(np.average(values, weights=weights)) if defined else float("nan"), "ci95": undefined}
+
+    return {
+        "region": ALL_REGIONS,
+        "n_fixations": sum(row["n_fixations"] for row in defined),
+        "n": sum(row["n"] for row in defined),
+        "weight": sum(weights),
+        **{key: mean(key) for key in ("mean_fcc", cl.HEADLINE, "base")},
+    }
 
 
 def over_time(state: Evaluation, scored: Scored) -> list[dict[str, Any]]:

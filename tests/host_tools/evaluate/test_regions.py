@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ from edge.errors import DataError
 from host_tools.datasets import layout
 from host_tools.evaluate.config import EvaluateConfig, SystemConfig
 from host_tools.evaluate.looks import Looks
-from host_tools.evaluate.regions import Cluster, Regions, assign, dice, find_regions, moves, pairwise_agreement
+from host_tools.evaluate.regions import (
+    Cluster,
+    Regions,
+    assign,
+    dice,
+    find_regions,
+    moves,
+    pairwise_agreement,
+    weighted_mean,
+)
 from host_tools.evaluate.run import Evaluation
 
 
@@ -64,6 +74,16 @@ def test_kappa_is_cohens_of_two_and_fleiss_of_more() -> None:
     # within: 1 and 1/3; chance: (4/6)^2 + (2/6)^2 = 5/9
     assert three.kappa == (pytest.approx((2 / 3 - 5 / 9) / (4 / 9)), "Fleiss'")
     assert Regions([cluster(0, A="x")], [], ("A",)).kappa is None
+
+
+def test_all_regions_are_weighted_and_small_ones_have_no_part() -> None:
+    def row(weight: float, value: float) -> dict[str, Any]:
+        score = {"value": value}
+        return {"weight": weight, "n": 20, "n_fixations": 50, "mean_fcc": score, "cawf1_macro": score, "base": score}
+
+    found = weighted_mean([row(0.5, 0.8), row(0.25, 0.5), row(0.25, float("nan"))])
+    assert found["cawf1_macro"]["value"] == pytest.approx((0.5 * 0.8 + 0.25 * 0.5) / 0.75)
+    assert (found["weight"], found["n"]) == (0.75, 40)
 
 
 def test_transitions_and_their_agreement() -> None:
