@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from host_tools.memo.classes import CLASSES, find_class
 from host_tools.memo.degree import degree_scores
 from host_tools.memo.mos import Options, majority, mean_opinion_scores
 from host_tools.memo.ratings import Key, Ratings
@@ -32,8 +33,8 @@ def rater_rows(
     Returns
     -------
     list of dict
-        rater, n, accuracy, kappa (Cohen) against the others' majority, and the degree's agreement on the pictures whose
-        class the rater named as the others do.
+        rater, n, accuracy (overall and of each class) and kappa (Cohen) against the others' majority, and the degree's
+        agreement on the pictures whose class the rater named as the others do.
     """
     rows = []
     for rater in ratings.raters if raters is None else raters:
@@ -48,6 +49,9 @@ def rater_rows(
         row: dict[str, Any] = {"rater": rater, "n": int(both.sum())}
         row["accuracy"] = float(right.sum() / both.sum()) if both.any() else float("nan")
         names = ratings.labels
+        for k, name in enumerate(names):
+            of_class = both & (choice == k)
+            row[_of(name)] = float(right[of_class].mean()) if of_class.any() else float("nan")
         row["kappa"] = cohen_kappa([names[k] for k in own[both]], [names[k] for k in choice[both]])
         if "degree" in ratings.scores:
             mos = mean_opinion_scores(others.scores["degree"], options).mean
@@ -62,7 +66,8 @@ def human_row(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     Beside the means: lowest and highest accuracy, and the accuracy's interval from resampling the raters.
     """
-    names = [k for k in ("accuracy", "kappa", "srcc", "krcc", "plcc", "rmse") if any(k in row for row in rows)]
+    wanted = ("accuracy", *map(_of, CLASSES), "kappa", "srcc", "krcc", "plcc", "rmse")
+    names = [k for k in wanted if any(k in row for row in rows)]
     mean = {name: _mean([row.get(name, np.nan) for row in rows]) for name in names}
     accuracies = [row["accuracy"] for row in rows if np.isfinite(row["accuracy"])]
     spread: dict[str, Any] = {}
@@ -71,6 +76,10 @@ def human_row(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         spread = {"accuracy_min": min(accuracies), "accuracy_max": max(accuracies)}
         spread["accuracy_ci95"] = percentile_interval(draws)
     return {"n_raters": len(rows), **mean, **spread}
+
+
+def _of(label: str) -> str:
+    return f"accuracy_{find_class(label) or label}"
 
 
 def _mean(values: list[float]) -> float:

@@ -145,7 +145,8 @@ def understanding_table(understanding: Understanding, human: dict[str, Any] | No
         rows.append([*head, degree.srcc, degree.krcc, degree.plcc, degree.rmse, degree.n, unparsed])
     n_models = len(rows)
     if human:
-        head = ["human", f"{human['n_raters']} raters", *[np.nan] * 6, human["accuracy"]]
+        per_class = [human.get(f"accuracy_{code}", np.nan) for code in CLASSES]
+        head = ["human", f"{human['n_raters']} raters", *per_class, human["accuracy"]]
         head += [interval(human.get("accuracy_ci95", (np.nan, np.nan))), np.nan]
         rows.append([*head, *(human.get(k, np.nan) for k in ("srcc", "krcc", "plcc", "rmse")), None, None])
     columns = ["model", "access", *CLASSES, "overall", "95 % interval", "macro"]
@@ -209,7 +210,8 @@ def ledger_table(ledger: Sequence[dict[str, Any]]) -> ReportTable:
 
 def humans_table(rows: Sequence[dict[str, Any]], name: str = "humans") -> ReportTable:
     """Each rater, or model that was added as one, against the others."""
-    keys = [k for k in ("rater", "n", "accuracy", "kappa", "n_degree", "srcc", "krcc", "plcc", "rmse") if k in rows[0]]
+    wanted = ("rater", "n", "accuracy", *(f"accuracy_{c}" for c in CLASSES), "kappa")
+    keys = [k for k in (*wanted, "n_degree", "srcc", "krcc", "plcc", "rmse") if k in rows[0]]
     who = "rater" if name == "humans" else "model that was added as a rater"
     caption = f"Each {who} against the majority and the MOS of the other raters."
     return ReportTable(name, caption, keys, [[row[k] for k in keys] for row in rows])

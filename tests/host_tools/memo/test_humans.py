@@ -18,8 +18,10 @@ def test_each_rater_against_the_majority_of_the_others() -> None:
     rows = rater_rows(ratings, Options())
     assert [r["accuracy"] for r in rows] == pytest.approx([1, 1, 1, 2 / 3])
     assert [r["n"] for r in rows] == [4, 4, 4, 3]
+    assert (rows[3]["accuracy_HAP"], rows[3]["accuracy_SAD"]) == (0.5, 1.0)
     row = human_row(rows)
     assert (row["n_raters"], row["accuracy"]) == (4, pytest.approx(11 / 12))
+    assert row["accuracy_HAP"] == pytest.approx(3.5 / 4)
     assert (row["accuracy_min"], row["accuracy_max"]) == (pytest.approx(2 / 3), 1)
     assert row["accuracy_ci95"][0] < 11 / 12 <= row["accuracy_ci95"][1] == 1
 
