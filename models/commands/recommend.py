@@ -25,12 +25,12 @@ def recommend(
     from edge.tune import Plan, measure_apart
     from models import recommend as room
     from models.archives import Store
-    from models.embedders import picture
+    from models.embedders import PICTURES, picture
 
     folder = models_dir(directory)
     found = [m for m in list_artefacts(folder) if m.role == "embedder" and m.precision == "fp32"]
     store = Store(folder / ".archives")
-    pictures = {name: picture(store, name) for name in room.PICTURES}
+    pictures = {name: picture(store, name) for name in PICTURES}
 
     def latency(name: str, backend: str) -> float:
         done = measure_apart(name, ModelsConfig(dir=directory, backend=backend), Plan(20, 0.0))
