@@ -94,6 +94,8 @@ class Summary:
 
     def lines(self) -> list[str]:
         """Return the run in a few lines for a terminal."""
+        if not self.frames:
+            return ["ended before the first score"]
         undefined = ", ".join(f"{n} {reason}" for reason, n in sorted(self.fcc_undefined.items()))
         path_ms = self.latency_ms.get("score_path_without_inference", {}).get("p50", float("nan"))
         lines = [

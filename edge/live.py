@@ -131,6 +131,8 @@ class Start:
         gaze = stack.enter_context(self._find_gaze())
         picture = self._first_picture(scene)
         self._beside(lambda: stages.warm(picture))
+        if scene.info.note:
+            log.warning("scene: %s", scene.info.note)
         geometry = read_geometry(config.gaze.geometry) or gaze.geometry
         calibration = read_calibration(config.gaze.calibration)
         mapping = make_mapping(gaze.info, geometry, (picture.width, picture.height), calibration)
@@ -146,7 +148,10 @@ class Start:
         if header.get("recording", {}).get("state") == "off":
             supervisor.complain("recorder", "degraded", header["recording"]["reason"])
         governor, hz = make_governor(config, stages), gaze.info.hz_declared
-        score = ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
+
+        def new_score() -> ScorePipeline:
+            return ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
+
         redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
 
         def emit(picture: RedactedFrame) -> None:
@@ -165,7 +170,8 @@ class Start:
             aux=stack.enter_context(closing(AuxFeed(config))) if config.aux.streams else None,
             telemetry=load_telemetry(config, stack, live=True),
             stages=stages,
-            score=score,
+            score=new_score(),
+            new_score=new_score,
             redact=redact,
             emitter=emitter,
             supervisor=supervisor,

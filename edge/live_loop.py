@@ -57,6 +57,7 @@ class Parts:
     telemetry: TelemetrySource | None
     stages: NetworkStages
     score: ScorePipeline
+    new_score: Callable[[], ScorePipeline]
     redact: RedactWorker
     emitter: Emitter
     supervisor: Supervisor
@@ -318,6 +319,10 @@ class LiveLoop:
         if opened is None:
             request.refuse(header.get("recording", {}).get("reason", "record.dir is not set"))
             return
+        # The recipe begins anew with the session, so that a rerun of it, and of any log, meets the same state.
+        self._end_fixations(self._p.score.finish())
+        self._p.emitter.event("restart", request.t_ns, {"cause": "recording"})
+        self._p.score = self._p.new_score()
         queued = queue_sink(opened, self._p.config.live)
         self._p.supervisor.sinks.append(queued)
         for sink in guard_sinks([queued], self._p.config, header):

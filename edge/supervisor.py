@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 CHECK_NS = 50 * NS_PER_MS
 REPORT_NS = NS_PER_S
+RATE_SAMPLES, RATE_TOLERANCE = 150, 0.1
 SYNC_WINDOW = 150  #: pictures that the synchronisation is judged by
 
 
@@ -48,6 +49,7 @@ class Supervisor:
         self._config, self._emitter, self._summary, self._clock = config, emitter, summary, clock
         self._statuses: dict[str, SourceStatus] = {}
         self._apart_ns: deque[int] = deque(maxlen=SYNC_WINDOW)
+        self._compared: set[str] = set()
         self._next_check_ns = self._next_report_ns = 0
         self._started_ns = clock()
 
@@ -98,7 +100,19 @@ class Supervisor:
             if sink.error is not None:
                 self.complain(f"sink {sink.name}", "degraded", str(sink.error))
         if now_ns >= self._next_report_ns:
+            self._compare_rates(now_ns)
             self.report()
+
+    def _compare_rates(self, now_ns: int) -> None:
+        """Say once which streams don't keep the rate that they declare: a driver may ignore what it was asked for."""
+        for name, monitor in self.monitors.items():
+            if name in self._compared or not monitor.declared_hz:
+                continue
+            stats = monitor.stats(now_ns)
+            if stats.samples >= RATE_SAMPLES:
+                self._compared.add(name)
+                if abs(stats.measured_hz / stats.declared_hz - 1) > RATE_TOLERANCE:
+                    log.warning("%s: declares %.1f Hz, gives %.1f", name, stats.declared_hz, stats.measured_hz)
 
     def report(self) -> None:
         """Send a `health` event, and tell systemd."""

@@ -96,6 +96,8 @@ def rerun(log: Iterable[Event], thing: str, *, cache: Path | None = None) -> tup
             ended += step.ended
             scores.append(step.score)
             _compare_score(outcome, event, step.score)
+        elif event.kind == "restart":
+            pipeline = _pipeline(header.payload, stages, cache)
         elif event.kind == "gaze":
             ended += pipeline.follow(events.gaze_from_plain(event.payload["gaze"]))[1]
         elif event.kind == "fixation":

@@ -23,6 +23,9 @@ from edge.control import ask
 from edge.gaze.calibration import GazeCalibration, write_calibration
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
+from edge.session.layout import sessions
+from edge.session.read import read_events, session_identity
+from edge.session.verify import verify
 from edge.supervisor import judge_camera
 from edge.wire import Message, Subscriber
 from host_tools.rerun import rerun
@@ -217,6 +220,30 @@ def test_gaze_and_eeg_over_lsl_calibrated_lost_and_found(device, serve, stream, 
     assert {"time_correction", "no_source_id", "silent", "back"} <= set(said)
     eeg = [row[0] for event in log if event.kind == "aux" for row in event.payload["channels"]]
     assert all(b - a == 1 for a, b in pairwise(eeg)) and len(eeg) > 100
+
+
+def test_sessions_are_started_and_stopped_on_command_and_rerun_bit_for_bit(device, serve, data, study):
+    """The first session begins with the run, the second in its middle: both are whole, and so is the event log."""
+    record = {"record.dir": study.recordings, "record.consent": study.consent(), "keys.dir": study.ring.folder}
+    options = [*(f"{key}='{value}'" for key, value in record.items()), "record.min_free_mb=0"]
+    runtime = device(serve("mjpeg", *clip(data)).url, *options)
+    runtime.wait(scored)
+    assert ask(runtime.control, cmd="record", action="start") == {"ok": False, "error": "a recording is already on"}
+    assert ask(runtime.control, cmd="record", action="stop")["ok"]
+    assert not ask(runtime.control, cmd="record", action="stop")["ok"]
+    runtime.wait(scored)
+    assert ask(runtime.control, cmd="record", action="start")["ok"]
+    for _ in range(3):
+        runtime.wait(scored)
+    runtime.end()
+    made = sessions(study.recordings)
+    assert len(made) == 2
+    for paths in made:
+        assert verify(paths, identity=session_identity(paths, study.identity)).state == "complete"
+    log = list(read_events(made[-1].folder, study.identity))
+    outcome, scores = rerun(log, "session")
+    assert outcome.complete and outcome.identical and scores, outcome.differences[:3]
+    assert_reruns(runtime.folder)
 
 
 def test_no_score_from_gaze_that_has_ended(device, serve, data):
