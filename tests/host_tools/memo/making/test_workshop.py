@@ -83,14 +83,15 @@ def test_reviews_reject(workshop: Workshop) -> None:
         workshop.review(first, "ugly", "me")
 
 
-def _server_painter(base_url: str) -> ServerPainter:
-    profile = Generator(backend="openai", model="m", base_url=base_url, timeout_s=2.0, max_attempts=3)
+def _server_painter(base_url: str, timeout_s: float = 20.0) -> ServerPainter:
+    profile = Generator(backend="openai", model="m", base_url=base_url, timeout_s=timeout_s, max_attempts=3)
     return ServerPainter("g", profile, sleep=lambda seconds: None)
 
 
 @pytest.mark.parametrize("trouble", ["429", "500", "hang", "malformed", "cut-body"], ids=str)
 def test_a_server_that_recovers(chat_server: Callable, trouble: str) -> None:
-    painted = _server_painter(chat_server(f"{trouble},paint").base_url).paint("a face", 0)
+    timeout_s = 2.0 if trouble == "hang" else 20.0
+    painted = _server_painter(chat_server(f"{trouble},paint").base_url, timeout_s).paint("a face", 0)
     assert painted.picture.startswith(PNG)
     assert painted.attempts == 2
 
