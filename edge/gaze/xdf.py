@@ -77,10 +77,11 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
     return source
 
 
-def read_streams(path: Path) -> list[XdfStream]:
+def read_streams(path: Path, *, dejitter: bool = True) -> list[XdfStream]:
     """Read all streams, their clocks brought onto the recording computer's.
 
-    Regular streams are de-jittered (a straight line through the stamps of each unbroken segment).
+    Regular streams are de-jittered (a straight line through the stamps of each unbroken segment), unless `dejitter` is
+    False: the stamps then are what was received.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def read_streams(path: Path) -> list[XdfStream]:
         with path.open("rb") as file:
             if file.read(4) not in (b"XDF:", b"\x1f\x8b\x08\x00", b"\x1f\x8b\x08\x08"):  # plain, or gzip
                 raise ValueError("the file doesn't begin as one")
-        streams, _ = pyxdf.load_xdf(str(path), verbose=False)
+        streams, _ = pyxdf.load_xdf(str(path), dejitter_timestamps=dejitter, verbose=False)
     except (OSError, ValueError, EOFError) as error:
         raise SourceError(str(path), f"can't be read as XDF: {error}") from error
     return [_stream(stream) for stream in streams]

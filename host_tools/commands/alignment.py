@@ -30,7 +30,7 @@ def alignment(
     from host_tools.evaluate import alignment as al
     from host_tools.evaluate.cawf1 import check_dict
 
-    streams = read_streams(file)
+    streams = read_streams(file, dejitter=False)
     timings = [al.timing(stream) for stream in streams]
     lags = [al.lag(*(_signal(streams, part) for part in _pair(text))) for text in events]
     check = al.check(timings, lags)
