@@ -30,6 +30,11 @@ def test_a_quiet_run_passes_whatever_the_warm_up_took():
     assert (verdict["pictures"], verdict["scores"]) == (27_000, 18_000)
 
 
+def test_the_thread_that_answers_for_the_status_is_no_leak():
+    made = [replace(s, threads=12 + k % 2, descriptors=40 + k % 2) for k, s in enumerate(samples())]
+    assert judge(made)["passed"]
+
+
 @pytest.mark.parametrize(("mb_per_min", "passed"), [(0.05, True), (0.2, False)], ids=["0.5 MB", "2 MB"])
 def test_growth_is_a_slope_per_ten_minutes(mb_per_min, passed):
     verdict = judge(samples(mb_per_min))
