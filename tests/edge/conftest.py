@@ -26,6 +26,7 @@ from edge.records import Event
 from edge.session.layout import SessionPaths, sessions
 from edge.sinks.base import Sink
 from edge.sinks.recorder import open_sink
+from tests.conftest import need
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,8 +148,7 @@ def make_events(n: int, size: int = 0) -> list[Event]:
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    import pyrage
-
+    pyrage = need("pyrage")
     ring = KeyRing(tmp_path / "keys")
     ring.create()
     files = []
