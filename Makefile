@@ -46,7 +46,7 @@ $(VENV)/.test: requirements/test.lock | $(VENV)/bin/python
 
 lock:
 	uv pip compile --universal --python-version 3.10 --generate-hashes --no-header -c requirements/constraints.txt setup.py \
-	  --extra cpu --extra litert --extra video --extra models --extra report --extra checkout -o requirements/demo.lock
+	  --extra cpu --extra litert --extra video --extra record --extra models --extra host --extra report --extra checkout -o requirements/demo.lock
 	uv pip compile --universal --python-version 3.10 --generate-hashes --no-header -c requirements/constraints.txt setup.py \
 	  --extra cpu --extra litert --extra openvino --extra video --extra record --extra models --extra host --extra report \
 	  --extra privacy --extra annotate --extra ray --extra dev --extra trt-check -o requirements/test.lock

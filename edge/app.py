@@ -101,7 +101,9 @@ class Summary:
         lines = [
             f"{self.frames} frames, {self.frames_dropped} dropped; {self.gaze_samples} gaze samples"
             + (" (simulated)" if self.simulated_gaze else ""),
-            f"{self.scores} scores, mean FCC {self.fcc_mean:.3f}; undefined: {undefined or 'none'}",
+            f"{self.scores} scores"
+            + (f", mean FCC {self.fcc_mean:.3f}" if self.scores else "")
+            + f"; undefined: {undefined or 'none'}",
             f"{self.fixations} fixations; {self.faces_covered} of {self.faces_seen} faces covered, "
             f"{self.frames_withheld} pictures withheld",
             f"{self.model} on {self.provider}; score path without inference {path_ms:.2f} ms median",

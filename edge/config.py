@@ -7,6 +7,7 @@ bounds. `load` merges a preset, a file and `key=value` overrides, in that order,
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import sys
 from collections.abc import Iterable
@@ -325,6 +326,7 @@ def parse_toml(path: Path) -> dict[str, Any]:
 
 def from_dict(values: dict[str, Any], *, thing: str) -> Config:
     """Check `values` and return the Config; `thing` names them in errors."""
+    _refuse_nan(values, "")
     try:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
@@ -349,6 +351,14 @@ def _check_lsl(config: Config) -> None:
             "asks for LSL, which is neither encrypted nor authenticated",
             fix="set gaze.allow_lsl = true if the network of this device is trusted",
         )
+
+
+def _refuse_nan(values: dict[str, Any], section: str) -> None:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            _refuse_nan(value, f"{section}{key}.")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(f"{section}{key}", "must be a finite number", got=str(value))
 
 
 def to_dict(config: Config) -> dict[str, Any]:

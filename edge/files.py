@@ -15,6 +15,17 @@ from typing import Any
 from edge.errors import SinkError
 
 
+def check_target(path: Path) -> None:
+    """Refuse a name that a folder, a device or a pipe has: a finished file would take its place.
+
+    Raises
+    ------
+    SinkError
+    """
+    if path.exists() and not path.is_file():
+        raise SinkError(str(path), "is there and is no file", fix="name a file")
+
+
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; on success it is synced and takes the name, on an error it is removed.
@@ -24,6 +35,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     SinkError
         If the folder can't be written.
     """
+    check_target(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from edge.errors import KeyFileError
 from edge.files import sync_dir, write_atomic
@@ -271,7 +271,7 @@ class KeyRing:
         KeyFileError
             There are fewer than two (one is for escrow), or a line is none.
         """
-        from pyrage import RecipientError, x25519
+        bad_recipient, x25519 = age_library()
 
         path = self.folder / "recipients.txt"
         found: dict[str, str] = {}
@@ -281,7 +281,7 @@ class KeyRing:
                 continue
             try:
                 x25519.Recipient.from_str(words[-1])
-            except RecipientError:
+            except bad_recipient:
                 raise KeyFileError(
                     f"{path} line {number}", "is no recipient", expected="`NAME age1...`", got=words[-1][:24]
                 ) from None
@@ -297,11 +297,11 @@ class KeyRing:
 
     def add_recipient(self, name: str, text: str) -> None:
         """Add a study recipient."""
-        from pyrage import RecipientError, x25519
+        bad_recipient, x25519 = age_library()
 
         try:
             x25519.Recipient.from_str(text)
-        except RecipientError:
+        except bad_recipient:
             secret = text.upper().startswith("AGE-SECRET-KEY")
             got = "a secret key, which must never reach the device" if secret else text[:24]
             raise KeyFileError(name, "is no age recipient", expected="age1...", got=got) from None
@@ -341,3 +341,12 @@ def harden_process() -> None:
     pr_set_dumpable = 4
     if ctypes.CDLL(None, use_errno=True).prctl(pr_set_dumpable, 0, 0, 0, 0) != 0:
         raise KeyFileError("this process", f"can't be made undumpable: {os.strerror(ctypes.get_errno())}")
+
+
+def age_library() -> tuple[type[Exception], Any]:
+    """Return pyrage's error of a bad recipient and its X25519 module."""
+    try:
+        from pyrage import RecipientError, x25519
+    except ImportError:
+        raise KeyFileError("age keys", "need pyrage", fix="pip install 'emogaze-edge[record]'") from None
+    return RecipientError, x25519

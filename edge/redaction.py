@@ -163,10 +163,11 @@ def redact_still(
     frame_id: int = 0,
     auditor: Auditor | None = None,
 ) -> Report:
-    """Write a covered copy of a still. Its transparency is kept; EXIF and all other metadata stay behind."""
+    """Write a covered copy of a still. Transparency is kept outside the covers; EXIF and other metadata stay behind."""
     picture = read_picture(source)
     redacted = cover_still(Frame(frame_id, 0, picture.image, str(source)), detectors, settings)
-    write_still(output, redacted, picture.alpha)
+    alpha = None if picture.alpha is None else opaque_where_covered(picture.alpha, picture.image, redacted.image)
+    write_still(output, redacted, alpha)
     if auditor:
         auditor.look(source.name, picture.image, redacted)
     report = Report(source, output, removed=metadata.of_still(source))
@@ -178,6 +179,14 @@ def cover_still(frame: Frame, detectors: Detectors, settings: RedactConfig) -> R
     """Cover every face of a still: nothing is known of where anyone looks in it."""
     (redacted,) = Redactor(settings).push(frame, [], detectors.on_still(frame.image, settings), None)
     return redacted
+
+
+def opaque_where_covered(alpha: Image, before: Image, after: Image) -> Image:
+    """Return the transparency with every covered pixel, and those around it, made opaque: alpha can hold a face too."""
+    changed = (before != after).any(axis=2).astype(np.uint8)
+    closed = cv2.morphologyEx(changed, cv2.MORPH_CLOSE, np.ones((15, 15), np.uint8))
+    opaque = cv2.dilate(closed, np.ones((5, 5), np.uint8)) > 0
+    return np.where(opaque, np.uint8(255), alpha)
 
 
 def write_still(path: Path, picture: RedactedFrame, alpha: Image | None = None) -> None:

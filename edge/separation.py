@@ -115,16 +115,21 @@ def separation(
     foreign = embedder.local(draw_probes(others, window, seed=seed).base)
     mean_matched, mean_mismatched = _mean(matched), _mean(mismatched)
     return {
-        "auc": roc_auc(matched, mismatched),
+        "auc": roc_auc(_ties(matched), _ties(mismatched)),
         "gap_cos": mean_matched - mean_mismatched,
         "n_matched": len(matched),
         "n_mismatched": len(mismatched),
-        "auc_retrieved": roc_auc(_retrieved(cache, shifted), _retrieved(cache, foreign)),
+        "auc_retrieved": roc_auc(_ties(_retrieved(cache, shifted)), _ties(_retrieved(cache, foreign))),
         "mean_matched": mean_matched,
         "mean_mismatched": mean_mismatched,
         "n_retrieved": len(foreign),
         "seed": seed,
     }
+
+
+def _ties(similarities: npt.ArrayLike) -> Floats:
+    """Return cosines to six digits: what differs by float noise alone (a picture of one colour) is a tie."""
+    return np.asarray(similarities, np.float64).round(6)
 
 
 def _retrieved(cache: EnvironmentCache, features: Iterable[Vector]) -> list[float]:

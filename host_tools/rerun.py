@@ -37,11 +37,27 @@ class Rerun:
     fixations: int = 0
     fixations_equal: int = 0
     complete: bool = False
+    missing_events: int = 0
+    out_of_order: int = 0
     differences: list[str] = field(default_factory=list)
 
     @property
     def identical(self) -> bool:
-        return self.scores == self.scores_equal and self.fixations == self.fixations_equal
+        same = self.scores == self.scores_equal and self.fixations == self.fixations_equal
+        return same and not self.out_of_order
+
+    def notes(self) -> list[str]:
+        """Say whether the log is whole, and what speaks against it."""
+        notes = []
+        if self.out_of_order:
+            notes.append(f"{self.out_of_order} events are doubled or out of order: the log was altered")
+        if self.missing_events:
+            notes.append(
+                f"{self.missing_events} events are missing: dropped under load, left out by consent, or removed"
+            )
+        if not self.complete:
+            notes.append("the log has no end: the run was cut off")
+        return notes or ["the log is whole"]
 
 
 class RecordedStages:
@@ -90,9 +106,16 @@ def rerun(log: Iterable[Event], thing: str, *, cache: Path | None = None) -> tup
     pipeline = _pipeline(header.payload, stages, cache)
     outcome, scores = Rerun(), []
     ended: list[Fixation] = []
+    seq = header.seq
     for event in log:
+        outcome.missing_events += max(0, event.seq - seq - 1)
+        outcome.out_of_order += event.seq <= seq
+        seq = max(seq, event.seq)
         if event.kind == "score":
-            step = _step(pipeline, stages, event)
+            try:
+                step = _step(pipeline, stages, event)
+            except (KeyError, TypeError) as error:
+                raise DataError(f"{thing}, event {event.seq}", f"is no whole score event: {error!r}") from error
             ended += step.ended
             scores.append(step.score)
             _compare_score(outcome, event, step.score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -26,6 +27,11 @@ def run(app: typer.Typer, name: str) -> None:
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(141)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"{name}: output: {error.strerror}", file=sys.stderr)
+        sys.exit(1)
 
 
 def folder_app(package: str, help_text: str) -> typer.Typer:

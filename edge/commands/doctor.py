@@ -157,13 +157,17 @@ def _battery() -> Component:
 
 
 def _keys() -> Component:
+    from edge.errors import KeyFileError
     from edge.keys import KeyRing, keys_dir
 
-    folder = keys_dir()
-    infos = list(KeyRing(folder).list())
+    purpose = "encrypted recording, publishing beyond this machine"
+    try:
+        infos = list(KeyRing(keys_dir()).list())
+    except KeyFileError as error:
+        return Component("keys", False, "", purpose, str(error))
     fine = ", ".join(f"{i.use} {i.name or i.fingerprint}" for i in infos if not i.problem)
     problems = "; ".join(i.problem for i in infos if i.problem)
-    return Component("keys", not problems, fine, "encrypted recording, publishing beyond this machine", problems)
+    return Component("keys", not problems, fine, purpose, problems)
 
 
 def _swap() -> Component:

@@ -134,13 +134,11 @@ def identity(
     output: Annotated[Path, typer.Option("-o", help="The identity file; never bring it to a device.")],
 ) -> None:
     """Make an age identity of a study, as `age-keygen` does, away from the device; its recipient is printed."""
-    from pyrage import x25519
-
     from edge.errors import KeyFileError
-    from edge.keys import write_secret
+    from edge.keys import age_library, write_secret
 
     if output.exists():
         raise KeyFileError(str(output), "is there already", fix="choose another name; a key is never overwritten")
-    made = x25519.Identity.generate()
+    made = age_library()[1].Identity.generate()
     write_secret(output, f"# recipient: {made.to_public()}\n{made}\n".encode())
     print(made.to_public())

@@ -14,6 +14,7 @@ from typing import Any
 from edge.config import Config
 from edge.errors import SinkError
 from edge.events import encode
+from edge.files import check_target
 from edge.records import Event
 from edge.sinks._output import open_output, recipients_for
 from edge.sinks.base import Sink
@@ -39,6 +40,7 @@ class NdjsonSink(Sink):
         self._path = path
         self._part = path.with_name(path.name + ".part")
         self._whole = False
+        check_target(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open_output(self._part, recipients)

@@ -17,6 +17,7 @@ import cv2
 
 from edge.config import Config
 from edge.errors import SinkError
+from edge.files import check_target
 from edge.records import Event, RedactedFrame
 from edge.sinks._output import open_output, recipients_for
 from edge.sinks.base import Sink, require_redacted
@@ -60,6 +61,7 @@ class VideoWriter:
         self._av = _import_av()
         self._path, self._part = path, clip.with_suffix(".part.mp4" + (path.suffix if recipients else ""))
         self._file: BinaryIO | None = None
+        check_target(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open_output(self._part, recipients) if recipients else None

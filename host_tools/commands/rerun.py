@@ -36,7 +36,8 @@ def rerun(
     else:
         print(f"{outcome.scores_equal} of {outcome.scores} scores are the same bit for bit")
         print(f"{outcome.fixations_equal} of {outcome.fixations} fixations are the same bit for bit")
-        print("the log is whole" if outcome.complete else "the log has no end: the run was cut off")
+        for line in outcome.notes():
+            print(line)
         for line in outcome.differences[:20]:
             print(f"  {line}")
     if not outcome.identical:

@@ -86,6 +86,23 @@ def test_rerun_notices_a_score_that_was_altered(first: tuple[Path, Summary], tmp
     assert "fcc_now was" in outcome.differences[0]
 
 
+def test_rerun_notices_lines_that_were_doubled_swapped_or_removed(first: tuple[Path, Summary], tmp_path: Path) -> None:
+    lines = (first[0] / "events.ndjson").read_text().splitlines()
+    scores = [i for i, line in enumerate(lines) if '"kind":"score"' in line]
+    doubled = [*lines[: scores[5] + 1], *lines[scores[5] :]]
+    swapped = list(lines)
+    swapped[scores[5]], swapped[scores[5] + 1] = swapped[scores[5] + 1], swapped[scores[5]]
+    removed = [line for i, line in enumerate(lines) if i != scores[5]]
+    found = []
+    for altered in (doubled, swapped, removed):
+        path = tmp_path / "events.ndjson"
+        path.write_text("\n".join(altered) + "\n")
+        outcome, _ = rerun(events.read_log(path), str(path))
+        assert "the log is whole" not in outcome.notes()
+        found.append((outcome.out_of_order > 0, outcome.missing_events))
+    assert found == [(True, 0), (True, 1), (False, 1)]
+
+
 def test_every_picture_left_as_video(first: tuple[Path, Summary]) -> None:
     import av
 
@@ -124,6 +141,9 @@ def shifted_gaze(folder: Path) -> str:
         pytest.param("models.embedder=nothing-fp32", "nothing-fp32", id="no-model"),
         pytest.param("score.embedding=raw", "another embedding", id="other-embedding"),
         pytest.param("sinks.allow_plaintext=false", "in the clear", id="plaintext-refused"),
+        pytest.param("sinks.events=/dev/null", "is there and is no file", id="device"),
+        pytest.param("sinks.events=/tmp", "is there and is no file", id="folder"),
+        pytest.param("gaze.offset_ms=nan", "must be a finite number", id="nan"),
         pytest.param("sinks.events=/proc/none/events.ndjson", "can't be written", id="unwritable"),
     ],
 )
