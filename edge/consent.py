@@ -41,7 +41,8 @@ PURPOSES = {
 #: What each kind of event falls under. One that isn't listed needs every purpose but the pictures: a kind of next year
 #: stays out until somebody has thought about it.
 KINDS = {
-    **dict.fromkeys(("session", "end", "health", "stream", "deadline_missed", "mark", "precision"), "scores"),
+    **dict.fromkeys(("session", "end", "health", "stream", "deadline_missed", "mark", "restart"), "scores"),
+    "precision": "scores",
     **dict.fromkeys(("score", "alert", "attention", "telemetry", "private_gaze"), "scores"),
     **dict.fromkeys(("gaze", "fixation"), "gaze"),
     "aux": "physiology",

@@ -15,7 +15,7 @@ from edge.records import Event, RedactedFrame
 from edge.sinks.base import Sink
 
 #: Kinds that say nothing of gaze. Everything else stays behind, so a new kind does until it is listed here.
-PASSED = frozenset({"session", "end", "health", "stream", "deadline_missed", "mark"})
+PASSED = frozenset({"session", "end", "health", "stream", "deadline_missed", "mark", "restart"})
 KIND = "private_gaze"
 
 

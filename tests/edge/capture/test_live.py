@@ -165,7 +165,7 @@ def test_a_camera_that_opens_and_never_delivers_is_a_fault_of_its_own(serve):
     with http.open_source(SceneConfig(source=server.url, open_ms=300), "scene") as source:
         wait_for(source, lambda _: source.status.same_fault == 2)
         assert source.status.state == "stalled" and source.status.captured == 0
-        assert source.status.reason == "opens, but delivers no picture"
+        assert "delivers no picture" in source.status.reason  # which deadline passes first is the machine's choice
 
 
 @pytest.mark.parametrize(
