@@ -52,21 +52,21 @@ def verify(
     """Check a session. Exit 0 complete, 3 torn (only the tail fails), 4 damaged, 5 shortened.
 
     Without an identity the signed part is checked; with one, each encrypted chunk is too. A cut after the newest
-    checkpoint can't be told from a power cut.
+    checkpoint can't be told from a power cut. A session whose key file is missing or damaged, and not deleted on
+    purpose, is damaged: nobody can read it.
     """
     from dataclasses import asdict
 
     from edge.commands.base import emit_json
     from edge.keys import KeyRing, keys_dir, parse_public
     from edge.session.layout import find_session
-    from edge.session.read import session_identity
     from edge.session.verify import EXIT_CODES
     from edge.session.verify import verify as check
 
     paths = find_session(session)
     trusted = [parse_public(path.read_text(), str(path)) for path in trust or []]
     ring_keys = list(KeyRing(keys_dir(dir)).signers().values())
-    opened = session_identity(paths, identity) if identity else ""
+    opened = _opened(paths, identity) if identity else ""
     verdict = check(paths, identity=opened, trusted=trusted or ring_keys, need_trust=bool(trusted))
     if json:
         emit_json("session_verify", {"identity": bool(identity), "trust": len(trusted)}, asdict(verdict))
@@ -75,10 +75,25 @@ def verify(
         signer = "known here" if verdict.signer_known else "NOT known here: name the device's signing.pub with --trust"
         print(f"  signer {verdict.signer or 'none'}, {signer}")
         print(f"  {verdict.n_bytes} bytes, {verdict.n_signed_bytes} signed, {verdict.n_checkpoints} checkpoints")
-        print(f"  chunks {'decrypted one by one' if verdict.chunks_checked else 'not decrypted (no --identity)'}")
+        closed = "not decrypted" + ("" if identity else " (no --identity)")
+        print(f"  key file {verdict.key}; chunks {'decrypted one by one' if verdict.chunks_checked else closed}")
         for problem in verdict.problems:
             print(f"  {problem}")
     raise typer.Exit(EXIT_CODES[verdict.state])
+
+
+def _opened(paths: SessionPaths, identity: Path) -> str:
+    """Return the session's identity; empty where its key file can't give it, which is then part of the verdict."""
+    from edge.session.keyfile import key_file
+    from edge.session.layout import read_header
+    from edge.session.read import KeyUnusableError, session_identity
+
+    try:
+        return session_identity(paths, identity)
+    except KeyUnusableError:
+        if key_file(paths, read_header(paths)).state == "there":
+            raise  # it is whole: the identity is the wrong one
+        return ""
 
 
 def info(session: Session, identity: MaybeIdentity = None, json: Json = False) -> None:

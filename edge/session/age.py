@@ -104,6 +104,16 @@ class AgeFile:
                 index += 1
 
 
+def check_structure(path: Path) -> None:
+    """Raise HeaderError if a file can't be an age file to X25519 recipients. Only a key can tell if it is authentic."""
+    with path.open("rb") as file:
+        stanzas, mac, _ = _header(path, file)
+        rest = file.read(NONCE + TAG)
+    whole = all(a[:1] != ["X25519"] or (len(a) == 2 and len(_unbase64(a[1])) == 32 == len(b)) for a, b in stanzas)
+    if not (stanzas and whole and len(mac) == 32 and len(rest) == NONCE + TAG):
+        raise HeaderError(path, "is no whole age file", cut=len(rest) < NONCE + TAG)
+
+
 def parse_identity(text: str) -> X25519PrivateKey:
     """Return the private key of an ``AGE-SECRET-KEY-1...`` text (Bech32, BIP 173).
 

@@ -11,6 +11,7 @@ from typing import Any
 from edge.clock import NS_PER_S
 from edge.records import Event
 from edge.session.chain import read_chain
+from edge.session.keyfile import key_file, withdrawal_reason
 from edge.session.layout import SessionPaths, read_header
 from edge.session.read import Gap, read_items, read_metadata
 from edge.session.segment import Picture
@@ -37,10 +38,10 @@ def describe(paths: SessionPaths, identity_file: Path | None = None) -> dict[str
         "segments": len(sizes),
         "bytes": sum(sizes),
         "end": chain.lines[-1]["kind"] if chain.lines else "none",
-        "key": "there" if paths.key.exists() else ("deleted" if paths.tombstone.exists() else "missing"),
+        "key": key_file(paths, header).state,
     }
     if paths.tombstone.exists():
-        facts["withdrawn"] = json.loads(paths.tombstone.read_text(encoding="utf-8"))["reason"]
+        facts["withdrawn"] = withdrawal_reason(paths)
     if identity_file is not None:
         facts.update(_contents(paths, identity_file))
     return facts

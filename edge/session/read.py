@@ -17,6 +17,7 @@ from edge.errors import RecordingError, SourceError
 from edge.events import check_header, read_log
 from edge.records import Event
 from edge.session.age import CHUNK, AgeFile, HeaderError
+from edge.session.keyfile import key_file, withdrawal_reason
 from edge.session.layout import SessionPaths, find_session, read_header
 from edge.session.segment import PADDING_OPCODE, RECORD_HEAD, Picture
 from edge.session.verify import require_identity_matches
@@ -27,6 +28,10 @@ MAX_RECORD = 1 << 30
 #: Record kinds that may stand at a settled boundary: message chunk, its index, metadata, data end, our padding.
 BOUNDARY_OPCODES = {0x06, 0x07, 0x0C, 0x0F, PADDING_OPCODE}
 _decode_event = msgspec.json.Decoder(Event).decode
+
+
+class KeyUnusableError(RecordingError):
+    """The key file of a session is gone, damaged, or not encrypted to the identities at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ def session_identity(paths: SessionPaths, identity_file: Path) -> str:
     Raises
     ------
     RecordingError
-        No identity in the file, the wrong one, or the session's key is gone (withdrawn).
+        No identity in the file, the wrong one, or the session's key is gone (withdrawn); the last two are
+        KeyUnusableError.
     """
     import pyrage
 
@@ -63,21 +69,25 @@ def session_identity(paths: SessionPaths, identity_file: Path) -> str:
         identities = []
     if not identities:
         raise RecordingError(str(identity_file), "holds no age identity", expected=f"a line {IDENTITY_LINE}...")
-    recipient = read_header(paths).get("recipient")
+    header = read_header(paths)
+    recipient = header.get("recipient")
     own = [s for s, i in zip(secrets, identities, strict=True) if str(i.to_public()) == recipient]
     if own:
         return own[0]
     if paths.tombstone.exists():
-        reason = json.loads(paths.tombstone.read_text(encoding="utf-8")).get("reason", "withdrawn")
-        raise RecordingError(paths.name, f"its key was deleted: {reason}")
+        raise KeyUnusableError(paths.name, f"its key was deleted: {withdrawal_reason(paths)}")
     try:
         sealed = paths.key.read_bytes()
         return pyrage.decrypt(sealed, identities).decode().strip()
     except OSError as error:
-        raise RecordingError(str(paths.key), f"can't be read: {error.strerror}", fix="restore the key file") from None
-    except pyrage.DecryptError:
-        raise RecordingError(
-            str(paths.key), f"isn't encrypted to the identity in {identity_file}", fix="use a study identity"
+        raise KeyUnusableError(str(paths.key), f"can't be read: {error.strerror}", fix="restore the key file") from None
+    except (pyrage.DecryptError, UnicodeDecodeError):
+        state = key_file(paths, header).state
+        if state == "damaged":
+            raise KeyUnusableError(str(paths.key), "is damaged", fix="restore the key file from a copy") from None
+        doubt = ", or is damaged" if state == "replaced" else ""
+        raise KeyUnusableError(
+            str(paths.key), f"isn't encrypted to the identity in {identity_file}{doubt}", fix="use a study identity"
         ) from None
 
 

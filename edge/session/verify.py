@@ -3,7 +3,9 @@
 `complete`  it was closed, and every byte is what was signed.
 `torn`      only the tail fails: the device was killed, lost power or ran out of disk. Bytes after the newest checkpoint
             aren't signed; somebody who cuts there leaves what a power cut leaves, and no reader can tell the two apart.
-`damaged`   a signature or the chain is bad, signed bytes were altered, or a good chunk follows a bad one.
+`damaged`   a signature or the chain is bad or gone, signed bytes were altered, a good chunk follows a bad one, or the
+            key file, without which nobody can read anything, is missing or not whole. One that was deleted on purpose
+            leaves a tombstone: what remains is then judged as ever, and the verdict's `key` says `deleted`.
 `shortened` a segment holds fewer bytes than the newest checkpoint says, which no power cut does.
 """
 
@@ -19,6 +21,7 @@ from edge.errors import RecordingError
 from edge.keys import fingerprint, parse_public
 from edge.session.age import AgeFile, HeaderError
 from edge.session.chain import Chain, read_chain
+from edge.session.keyfile import KeyFile, KeyState, key_file
 from edge.session.layout import SessionPaths, read_header
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ class Verdict:
     n_signed_bytes: int
     n_checkpoints: int
     chunks_checked: bool
+    key: KeyState
     problems: list[str] = field(default_factory=list)
     bad_chunks: list[tuple[int, int]] = field(default_factory=list)
 
@@ -97,6 +101,11 @@ def verify(
     elif chain.cut:
         found.torn.append(f"{paths.chain.name}: the last line is cut")
     segments = paths.segments()
+    if segments and not chain.lines and not chain.problem:
+        # The first line is on disk before a segment is begun: no power cut leaves this.
+        found.damaged.append(f"{paths.chain.name}: no line is left of it, nothing of this session is signed")
+    key = key_file(paths, header)
+    _judge_key(key, found, opened=bool(identity))
     signed = _check_spans(chain, segments, found)
     _check_end(chain, segments, signed, found)
     if identity:
@@ -112,9 +121,19 @@ def verify(
         n_signed_bytes=sum(signed.values()),
         n_checkpoints=sum("size" in line for line in chain.lines),
         chunks_checked=bool(identity),
+        key=key.state,
         problems=found.damaged + found.shortened + found.torn + found.notes,
         bad_chunks=found.bad_chunks,
     )
+
+
+def _judge_key(key: KeyFile, found: _Findings, *, opened: bool) -> None:
+    if key.state in ("missing", "damaged") or (key.state == "replaced" and not opened):
+        found.damaged.append(key.problem)
+    elif key.state == "replaced":
+        found.notes.append("the key file isn't the one that was recorded; the identity given opens the session")
+    elif key.problem:
+        found.notes.append(key.problem)
 
 
 def _signer(header: dict[str, Any], trusted: Sequence[Ed25519PublicKey]) -> tuple[str, bool]:

@@ -8,6 +8,7 @@ somebody.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import secrets
@@ -103,9 +104,14 @@ class SessionWriter:
         self._disk.sync(handle)
         self._disk.close(handle)
         self._chain = ChainWriter(self.paths.chain, keys.signing, disk=self._disk)
-        signer = public_text(keys.signing.public_key())
-        created = self._unix_ns // NS_PER_S
-        self._chain.append("start", format=FORMAT, session=folder.name, created=created, signer=signer, **header)
+        facts = {
+            "format": FORMAT,
+            "session": folder.name,
+            "created": self._unix_ns // NS_PER_S,
+            "signer": public_text(keys.signing.public_key()),
+            "key_sha256": hashlib.sha256(sealed).hexdigest(),
+        }
+        self._chain.append("start", **facts, **header)
         self._disk.sync_dir(folder)
         self._disk.sync_dir(folder.parent)
 

@@ -95,6 +95,22 @@ def test_a_wrong_identity_is_one_line(emogaze, study, recorded):
     assert "holds no age identity" in done.stderr
 
 
+def test_verify_with_an_identity_judges_a_damaged_key_file(emogaze, study, recorded, tmp_path):
+    key = next(recorded.glob("*.key.age"))
+    whole = key.read_bytes()
+    for content, state in ((whole[:-3] + b"abc", "replaced"), (whole[:40], "damaged"), (None, "missing")):
+        key.unlink()
+        if content is not None:
+            key.write_bytes(content)
+        done = emogaze("session", "verify", recorded, "-i", study.identity, "--json", keys=study.ring.folder)
+        found = json.loads(done.stdout)
+        assert (done.returncode, found["state"], found["key"], found["chunks_checked"]) == (4, "damaged", state, False)
+    key.write_bytes(whole)
+    emogaze("keys", "identity", "-o", tmp_path / "stranger.txt", keys=study.ring.folder)
+    done = emogaze("session", "verify", recorded, "-i", tmp_path / "stranger.txt", keys=study.ring.folder)
+    assert (done.returncode, "isn't encrypted to the identity" in done.stderr) == (1, True)
+
+
 def test_list(emogaze, study, recorded):
     line = emogaze("session", "list", study.recordings, keys=study.ring.folder).stdout
     assert recorded.name in line

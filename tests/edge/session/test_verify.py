@@ -11,7 +11,8 @@ from edge.errors import RecordingError
 from edge.keys import KeyRing
 from edge.session.age import CHUNK, TAG, AgeFile
 from edge.session.layout import SessionPaths
-from edge.session.read import Gap, read_events, read_items, session_identity
+from edge.session.read import Gap, KeyUnusableError, read_events, read_items, session_identity
+from edge.session.retention import end_session
 from edge.session.verify import EXIT_CODES, verify
 
 HEADER_AND_NONCE = 150  # more than half of an age header for one X25519 recipient
@@ -131,7 +132,8 @@ CHAIN_CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
     "cut-last-line": (lambda lines: [*lines[:-1], lines[-1][:50]], "torn"),
     "zeros-for-last-line": (lambda lines: [*lines[:-1], b"\0" * 200], "torn"),
     "dropped-last-line": (lambda lines: lines[:-1], "torn"),
-    "gone": (lambda lines: [], "torn"),
+    "emptied": (lambda lines: [], "damaged"),
+    "first-line-cut": (lambda lines: [lines[0][:50]], "damaged"),
 }
 
 
@@ -140,6 +142,61 @@ def test_what_happens_to_the_chain(study, change, expected):
     paths = study.record(1200, size=2000, segment_mb=0.5, flush_ms=50)
     change_chain(paths, change)
     assert verify(paths).state == expected
+
+
+def test_a_missing_chain_is_damage(session):
+    session.chain.unlink()
+    verdict = verify(session)
+    assert (verdict.state, "nothing of this session is signed" in verdict.problems[0]) == ("damaged", True)
+
+
+def flip_key(paths: SessionPaths, offset: int) -> None:
+    content = bytearray(paths.key.read_bytes())
+    content[offset] ^= 1
+    paths.key.write_bytes(content)
+
+
+KEY_CHANGES: dict[str, tuple[Callable[[SessionPaths], object], str]] = {
+    "missing": (lambda paths: paths.key.unlink(), "missing"),
+    "empty": (lambda paths: paths.key.write_bytes(b""), "damaged"),
+    "cut-in-the-header": (lambda paths: paths.key.write_bytes(paths.key.read_bytes()[:100]), "damaged"),
+    "other-file": (lambda paths: paths.key.write_bytes(b"hello\n" * 90), "damaged"),
+    "bit-of-a-share": (lambda paths: flip_key(paths, 60), "replaced"),
+    "bit-of-the-payload": (lambda paths: flip_key(paths, -1), "replaced"),
+    "cut-in-the-payload": (lambda paths: paths.key.write_bytes(paths.key.read_bytes()[:-5]), "replaced"),
+}
+
+
+@pytest.mark.parametrize(("change", "state"), KEY_CHANGES.values(), ids=KEY_CHANGES)
+def test_a_session_that_nobody_can_open_is_damaged(session, study, change, state):
+    assert (verify(session).state, verify(session).key) == ("complete", "there")
+    change(session)
+    verdict = verify(session)
+    assert (verdict.state, verdict.key) == ("damaged", state)
+    assert session.key.name in verdict.problems[0]
+    with pytest.raises(KeyUnusableError):
+        session_identity(session, study.identity)
+
+
+def test_a_session_whose_key_was_deleted_on_purpose_is_told_apart(session, study):
+    end_session(session, study.ring, reason="consent 0123 was withdrawn", by="S-01")
+    verdict = verify(session)
+    assert (verdict.state, verdict.key) == ("complete", "deleted")
+    assert "consent 0123 was withdrawn" in verdict.problems[-1]
+    session.tombstone.write_text("{")
+    assert "can't be read" in verify(session).problems[-1]
+
+
+def test_a_key_file_encrypted_anew_is_proven_by_an_identity(session, study, tmp_path):
+    import pyrage
+
+    new = pyrage.x25519.Identity.generate()
+    own = session_identity(session, study.identity)
+    session.key.write_bytes(pyrage.encrypt(f"{own}\n".encode(), [new.to_public()]))
+    (tmp_path / "new.txt").write_text(str(new))
+    assert verify(session).state == "damaged"
+    verdict = verify(session, identity=session_identity(session, tmp_path / "new.txt"))
+    assert (verdict.state, verdict.key) == ("complete", "replaced")
 
 
 def test_a_chain_signed_by_somebody_else_is_not_trusted(session, study, tmp_path):

@@ -1,0 +1,63 @@
+"""The state of `SESSION.key.age`, without which nobody can read a session: what can be said of it without any key."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from edge.errors import RecordingError
+from edge.files import sha256_file
+from edge.session.age import HeaderError, check_structure
+from edge.session.layout import SessionPaths
+
+KeyState = Literal["there", "deleted", "missing", "damaged", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    """What became of a session's key file.
+
+    `there`     it is the one that was recorded.
+    `deleted`   the session was ended on purpose (withdrawal, retention), and its tombstone stands.
+    `missing`   it is gone, and no tombstone says why.
+    `damaged`   it is no whole age file.
+    `replaced`  it isn't the one whose hash the session's first line signs: encrypted anew, or altered.
+    """
+
+    state: KeyState
+    problem: str = ""
+
+
+def key_file(paths: SessionPaths, header: dict[str, Any]) -> KeyFile:
+    """Look at the key file of a session whose first line is `header`."""
+    name = paths.key.name
+    if not paths.key.exists():
+        if paths.tombstone.exists():
+            return KeyFile("deleted", f"{name} was deleted, nobody can read it any more: {withdrawal_reason(paths)}")
+        return KeyFile("missing", f"{name} is missing: nobody can read this session, restore it from a copy")
+    try:
+        check_structure(paths.key)
+        same = sha256_file(paths.key) == header.get("key_sha256", sha256_file(paths.key))
+    except HeaderError as error:
+        return KeyFile("damaged", f"{name} {error.problem}: nobody can read this session, restore it from a copy")
+    except OSError as error:
+        raise RecordingError(str(paths.key), f"can't be read: {error.strerror}") from None
+    if not same:
+        return KeyFile(
+            "replaced",
+            f"{name} isn't the one that was recorded: damaged, or encrypted anew; an identity (-i) tells which",
+        )
+    if paths.tombstone.exists():
+        return KeyFile(
+            "there", f"{name} is there in spite of the tombstone: {withdrawal_reason(paths)}; withdraw it again"
+        )
+    return KeyFile("there")
+
+
+def withdrawal_reason(paths: SessionPaths) -> str:
+    """Return what the tombstone of a session says."""
+    try:
+        return str(json.loads(paths.tombstone.read_text(encoding="utf-8")).get("reason", "withdrawn"))
+    except (OSError, ValueError, AttributeError):
+        return "withdrawn (the tombstone can't be read)"
