@@ -11,6 +11,7 @@ import csv
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from edge.errors import ConfigError, SourceError
 from edge.files import write_atomic
 from edge.gaze.base import GazeInfo
 from edge.gaze.geometry import Geometry, inline_toml, read_geometry
-from edge.gaze.recorded import Declared, GazeTable, RecordedGaze, gaze_info
+from edge.gaze.recorded import Declared, GazeTable, RecordedGaze, Undeclared, gaze_info
 from edge.records import RawGaze
 
 NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
@@ -46,13 +47,18 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
         The time unit, or the frame and unit of x and y, is undeclared.
     """
     path = Path(gaze.source)
-    declared, names, values = _read_npy(path) if path.suffix.lower() == ".npy" else _read_text(path, gaze.columns)
+    is_npy = path.suffix.lower() == ".npy"
+    declared, names = _npy_head(path) if is_npy else _text_head(path)
     geometry = read_geometry(gaze.geometry) or declared.geometry
-    info = gaze_info(gaze, declared, geometry)
     unit = gaze.time_unit or declared.time_unit
-    if unit not in NS:
-        raise ConfigError(gaze.source, "the unit of the times is undeclared", fix='add time_unit = "s" to [gaze]')
+    also = [] if unit in NS else [Undeclared("the unit of the times", "gaze.time_unit=s (or ms, us, ns)")]
+    if lost := missing_columns(names, gaze.columns):
+        settings = " --set ".join(f"gaze.columns.{meaning}=NAME" for meaning in lost)
+        what = f"the column of {', '.join(lost)} (there are {', '.join(names) or 'none'})"
+        also.append(Undeclared(what, settings))
+    info = gaze_info(gaze, declared, geometry, also=also)
     chosen = choose_columns(gaze.source, names, gaze.columns)
+    values = np.load(path, allow_pickle=False) if is_npy else _read_text(path, chosen)
     source = RecordedGaze(info, _table(values, chosen, NS[unit], gaze.source), offset_ms=gaze.offset_ms)
     source.geometry = geometry
     return source
@@ -83,6 +89,11 @@ def write_table(path: Path, samples: Sequence[RawGaze], info: GazeInfo, geometry
     write_atomic(path, "\n".join(lines) + "\n")
 
 
+def missing_columns(names: list[str], wanted: dict[str, str]) -> list[str]:
+    """Return which of t, x and y no column is declared for and none is called."""
+    return [meaning for meaning in ("t", "x", "y") if meaning not in wanted and meaning not in names]
+
+
 def choose_columns(source: str, names: list[str], wanted: dict[str, str]) -> dict[str, str]:
     """Return {meaning: column name} of the columns that are there; declared ones must be.
 
@@ -91,51 +102,52 @@ def choose_columns(source: str, names: list[str], wanted: dict[str, str]) -> dic
     ConfigError
         An unknown meaning is declared.
     SourceError
-        A declared column, or one of t, x and y, is absent.
+        A declared column is absent.
     """
     if unknown := sorted(set(wanted) - set(COLUMNS)):
         raise ConfigError("gaze.columns", f"there is no {unknown[0]!r}", expected="one of " + ", ".join(COLUMNS))
+    if absent := [name for name in wanted.values() if name not in names]:
+        raise SourceError(source, f"has no column {', '.join(map(repr, absent))}", got=", ".join(names))
     chosen = {meaning: wanted.get(meaning, meaning) for meaning in COLUMNS}
-    for meaning, name in list(chosen.items()):
-        if name in names:
-            continue
-        if meaning in wanted or meaning in ("t", "x", "y"):
-            raise SourceError(
-                source,
-                f"has no column {name!r}",
-                got=", ".join(names),
-                fix='declare columns = {t = "...", x = "...", y = "..."} in [gaze]',
-            )
-        del chosen[meaning]
-    return chosen
+    return {meaning: name for meaning, name in chosen.items() if name in names}
 
 
-def _read_npy(path: Path) -> tuple[Declared, list[str], Any]:
+def _npy_head(path: Path) -> tuple[Declared, list[str]]:
     try:
-        values = np.load(path, allow_pickle=False)
+        names = np.load(path, allow_pickle=False, mmap_mode="r").dtype.names
     except (OSError, ValueError) as error:
         raise SourceError(str(path), f"can't be read: {error}") from error
-    if values.dtype.names is None:
+    if names is None:
         raise SourceError(str(path), "has no named fields", expected="a structured array with fields such as t, x, y")
-    return Declared(), list(values.dtype.names), values
+    return Declared(), list(names)
 
 
-def _read_text(path: Path, wanted: dict[str, str]) -> tuple[Declared, list[str], dict[str, array[float]]]:
-    """Read the comments, the header and the columns that have a meaning."""
+def _text_head(path: Path) -> tuple[Declared, list[str]]:
+    """Read the comments and the header of a table."""
+    with _table_rows(path) as (comments, names, _):
+        return _declared(comments), names
+
+
+def _read_text(path: Path, chosen: dict[str, str]) -> dict[str, array[float]]:
+    """Read the columns that have a meaning."""
+    with _table_rows(path) as (comments, names, rows):
+        places = {name: names.index(name) for name in chosen.values()}
+        return _parse(rows, places, path, first=len(comments) + 2, comma_decimals=rows.dialect.delimiter != ",")
+
+
+@contextmanager
+def _table_rows(path: Path) -> Iterator[tuple[list[str], list[str], Any]]:
+    """Give the comment lines, the column names and a reader of the rows; name the file where it can't be read."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             comments, header = _head(file)
             delimiter = next((d for d in "\t;" if d in header), ",")
             names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
-            chosen = choose_columns(str(path), names, wanted)
-            places = {name: names.index(name) for name in chosen.values()}
-            rows = csv.reader(file, delimiter=delimiter)
-            columns = _parse(rows, places, path, first=len(comments) + 2, comma_decimals=delimiter != ",")
+            yield comments, names, csv.reader(file, delimiter=delimiter)
     except FileNotFoundError:
         raise SourceError(str(path), "no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(str(path), f"can't be read as a table: {error}") from error
-    return _declared(comments), names, columns
 
 
 def _head(file: Iterator[str]) -> tuple[list[str], str]:

@@ -85,7 +85,7 @@ def choose_channels(source: str, channels: list[Channel], n_channels: int, wante
             source,
             "doesn't say which channels are x and y",
             got=", ".join(labels) or "no channel labels",
-            fix='declare columns = {x = "0", y = "1"} (labels or numbers) in [gaze]',
+            fix="add --set gaze.columns.x=0 --set gaze.columns.y=1 (labels or numbers)",
         )
     return chosen
 

@@ -41,6 +41,12 @@ else:
     import tomli as tomllib
 
 Matrix = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
+#: The setting that declares a geometry, by the section that a frame needs; of no frame yet, either.
+GEOMETRY_HINTS = {
+    "camera": "gaze.geometry=FILE.toml with a [camera] section (width_px, height_px, and fx, fy or hfov_deg)",
+    "screen": "gaze.geometry=FILE.toml with a [screen] section (width_mm, height_mm, width_px, height_px, distance_mm)",
+    "": "gaze.geometry=FILE.toml with a [camera] or a [screen] section",
+}
 _Length = Annotated[float, msgspec.Meta(gt=0)]
 _Pixels = Annotated[int, msgspec.Meta(gt=0)]
 

@@ -15,7 +15,7 @@ from edge.errors import ConfigError
 from edge.gaze.angles import from_vector, to_vector
 from edge.gaze.base import GazeInfo
 from edge.gaze.calibration import GazeCalibration
-from edge.gaze.geometry import Camera, Geometry, Matrix, Screen
+from edge.gaze.geometry import GEOMETRY_HINTS, Camera, Geometry, Matrix, Screen
 from edge.records import NAN, GazeSample, RawGaze
 
 Size = tuple[int, int]  #: width, height
@@ -28,8 +28,6 @@ UNITS = {
     "screen_norm": ("norm",),
     "direction": ("deg", "vector"),
 }
-_CAMERA_LINE = 'geometry = "FILE.toml" with a [camera] section (width_px, height_px, and fx, fy or hfov_deg)'
-_SCREEN_LINE = 'geometry = "FILE.toml" with a [screen] section (width_mm, height_mm, width_px, height_px, distance_mm)'
 
 
 class Plane(ABC):
@@ -242,13 +240,13 @@ def make_mapping(
         raise ConfigError(
             info.source,
             f"frame {info.frame!r} doesn't go with units {info.units!r}",
-            fix=f'set units = "{UNITS[info.frame][0]}" in [gaze]',
+            fix=f"add --set gaze.units={UNITS[info.frame][0]}",
         )
     camera = geometry.camera if geometry else None
     screen = geometry.screen if geometry else None
     if info.frame.startswith("screen"):
         if screen is None:
-            raise _undeclared(info, _SCREEN_LINE)
+            raise _undeclared(info, "screen")
         plane: Plane = ScreenPlane(screen, frame_size)
         size = unit = (screen.width_px, screen.height_px)
     elif camera is not None:
@@ -261,7 +259,7 @@ def make_mapping(
     elif info.frame == "direction":
         return _DirectionMapping(None, frame_size, calibration, vector=info.units == "vector")
     else:
-        raise _undeclared(info, _CAMERA_LINE)
+        raise _undeclared(info, "camera")
     scale = (float(size[0]), float(size[1])) if info.units == "norm" else (size[0] / unit[0], size[1] / unit[1])
     return _PlaceMapping(
         plane,
@@ -289,7 +287,6 @@ def fit_camera(camera: Camera, frame_size: Size | None, source: str) -> Camera:
     return camera.scaled(frame_size)
 
 
-def _undeclared(info: GazeInfo, line: str) -> ConfigError:
-    return ConfigError(
-        info.source, f"frame {info.frame!r} gives no degrees without its geometry", fix=f"add {line} to [gaze]"
-    )
+def _undeclared(info: GazeInfo, section: str) -> ConfigError:
+    fix = f"add --set {GEOMETRY_HINTS[section]}"
+    return ConfigError(info.source, f"frame {info.frame!r} gives no degrees without its geometry", fix=fix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from edge.config import GazeConfig
 from edge.errors import ConfigError, SourceError
 from edge.gaze.base import GazeFrame, GazeInfo, GazeSource, GazeUnits
-from edge.gaze.geometry import Geometry
+from edge.gaze.geometry import GEOMETRY_HINTS, Geometry
 from edge.records import RawGaze
 
 Floats = npt.NDArray[np.float64]
@@ -47,6 +47,14 @@ class Declared:
     simulated: bool = False
     device: str = ""
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """Something that a recording leaves open, and the setting that declares it."""
+
+    what: str
+    setting: str
 
 
 class RecordedGaze(GazeSource):
@@ -100,7 +108,9 @@ def _filled(column: Floats | None, default: float, n: int) -> Floats:
     return np.broadcast_to(np.float64(default), n) if column is None else column
 
 
-def gaze_info(config: GazeConfig, declared: Declared, geometry: Geometry | None) -> GazeInfo:
+def gaze_info(
+    config: GazeConfig, declared: Declared, geometry: Geometry | None, *, also: Sequence[Undeclared] = ()
+) -> GazeInfo:
     """Return what a recording declares, by the configuration first, then by the file itself.
 
     A unit follows from a frame, and a frame from a unit where the geometry leaves one choice.
@@ -108,28 +118,19 @@ def gaze_info(config: GazeConfig, declared: Declared, geometry: Geometry | None)
     Raises
     ------
     ConfigError
-        Frame and unit are undeclared.
+        Frame or unit is undeclared, or there is something in `also`: what else of the recording is. All are named.
     """
     units, frame = config.units or declared.units, config.frame or declared.frame
+    frame = frame or _frame_of(units, geometry)
+    units = units or ("" if frame in ("", "direction") else frame.rpartition("_")[2])
+    lacking = list(also)
     if not frame:
-        if units in ("deg", "vector"):
-            frame = "direction"
-        elif units in ("px", "norm") and geometry and (geometry.camera is None) != (geometry.screen is None):
-            frame = f"{'screen' if geometry.screen else 'scene'}_{units}"
-        else:
-            raise ConfigError(
-                config.source,
-                "the frame of x and y is undeclared",
-                fix='add frame = "scene_px" (or scene_norm, screen_px, screen_norm, direction) to [gaze]',
-            )
-    if not units:
-        if frame == "direction":
-            raise ConfigError(
-                config.source,
-                "the unit of the direction is undeclared",
-                fix='add units = "deg" (or "vector") to [gaze]',
-            )
-        units = frame.rpartition("_")[2]
+        choices = "gaze.frame=scene_px (or scene_norm, screen_px, screen_norm, direction)"
+        lacking.append(Undeclared("the frame of x and y", choices))
+    elif not units:
+        lacking.append(Undeclared("the unit of the direction", "gaze.units=deg (or vector)"))
+    if lacking:
+        raise _undeclared(config.source, lacking, frame, geometry)
     origin = declared.origin if declared.origin and config.origin == "top-left" else config.origin
     return GazeInfo(
         source=config.source,
@@ -142,6 +143,25 @@ def gaze_info(config: GazeConfig, declared: Declared, geometry: Geometry | None)
         device=declared.device,
         note=declared.note,
     )
+
+
+def _frame_of(units: str, geometry: Geometry | None) -> str:
+    if units in ("deg", "vector"):
+        return "direction"
+    if units in ("px", "norm") and geometry and (geometry.camera is None) != (geometry.screen is None):
+        return f"{'screen' if geometry.screen else 'scene'}_{units}"
+    return ""
+
+
+def _undeclared(source: str, lacking: list[Undeclared], frame: str, geometry: Geometry | None) -> ConfigError:
+    """Name all that is lacking in one line; the geometry too, where the frame needs one."""
+    part = "screen" if frame.startswith("screen") else "camera"
+    if frame != "direction" and getattr(geometry, part, None) is None:
+        lacking = [*lacking, Undeclared("the geometry", GEOMETRY_HINTS[part if frame else ""])]
+    whats = [one.what for one in lacking]
+    listed = " and ".join(filter(None, (", ".join(whats[:-1]), whats[-1])))
+    problem = f"{listed} {'is' if len(whats) == 1 else 'are'} undeclared"
+    return ConfigError(source, problem, fix="add " + " ".join(f"--set {one.setting}" for one in lacking))
 
 
 def _frame(text: str, source: str) -> GazeFrame:

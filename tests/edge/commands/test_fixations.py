@@ -54,7 +54,7 @@ def test_pixels_with_geometry_and_threshold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "frame of x and y is undeclared"),
+        ([], "unit of the times, the frame of x and y and the geometry are undeclared"),
         (["--units", "deg"], "unit of the times is undeclared"),
         (["--units", "furlong", "--time-unit", "s"], "units"),
         (["--units", "px", "--frame", "scene_px", "--time-unit", "s"], "no degrees without its geometry"),

@@ -131,10 +131,10 @@ def test_homography_places_a_screen_in_the_scene() -> None:
 @pytest.mark.parametrize(
     ("frame", "units", "geometry", "words"),
     [
-        ("scene_px", "px", None, "add geometry = .*camera"),
-        ("scene_norm", "norm", SCREEN, "add geometry = .*camera"),
-        ("screen_px", "px", CAMERA, "add geometry = .*screen"),
-        ("scene_px", "norm", CAMERA, 'set units = "px"'),
+        ("scene_px", "px", None, "add --set gaze.geometry=.*camera"),
+        ("scene_norm", "norm", SCREEN, "add --set gaze.geometry=.*camera"),
+        ("screen_px", "px", CAMERA, "add --set gaze.geometry=.*screen"),
+        ("scene_px", "norm", CAMERA, "add --set gaze.units=px"),
     ],
     ids=["no geometry", "a screen, not a camera", "a camera, not a screen", "unit of another frame"],
 )

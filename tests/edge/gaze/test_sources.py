@@ -124,21 +124,31 @@ def test_missing_values_are_invalid_samples(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "settings", "words"),
     [
-        ("t,x,y\n0,1,2\n", {"units": "deg"}, 'add time_unit = "s"'),
-        ("t,x,y\n0,1,2\n", {"time_unit": "s"}, 'add frame = "scene_px"'),
-        ("t,x,y\n0,1,2\n", {"time_unit": "s", "units": "px"}, 'add frame = "scene_px"'),
-        ("t,x,y\n0,1,2\n", {"time_unit": "s", "frame": "direction"}, 'add units = "deg"'),
-        ("time,x,y\n0,1,2\n", {"time_unit": "s", "units": "deg"}, "no column 't'.*time, x, y"),
+        ("t,x,y\n0,1,2\n", {"units": "deg"}, "add --set gaze.time_unit=s"),
+        ("t,x,y\n0,1,2\n", {"time_unit": "s"}, "add --set gaze.frame=scene_px .*--set gaze.geometry="),
+        ("t,x,y\n0,1,2\n", {"time_unit": "s", "units": "px"}, "add --set gaze.frame=scene_px"),
+        ("t,x,y\n0,1,2\n", {"time_unit": "s", "frame": "direction"}, "add --set gaze.units=deg"),
+        (
+            "time,x,y\n0,1,2\n",
+            {"time_unit": "s", "units": "deg"},
+            "column of t .there are time, x, y.*gaze.columns.t=",
+        ),
         ("t,x,y\n0,1,2\n", {"time_unit": "s", "units": "deg", "columns": {"valid": "ok"}}, "no column 'ok'"),
         ("t,x,y\n0,1,2\n", {"time_unit": "s", "units": "deg", "columns": {"z": "ok"}}, "there is no 'z'"),
         ("t,x,y\n0,1,2\n0,one,2\n", {"time_unit": "s", "units": "deg"}, "line 3 column 'x': 'one' is no number"),
         ("t,x,y\n,1,2\n", {"time_unit": "s", "units": "deg"}, "1 of 1 samples have no time"),
         ("t,x,y\n", {"time_unit": "s", "units": "deg"}, "no gaze sample"),
-        ("", {"time_unit": "s", "units": "deg"}, "no column 't'"),
+        ("", {"time_unit": "s", "units": "deg"}, "column of t, x, y .there are none"),
+        (
+            "a,b\n0,1\n",
+            {},
+            r"unit of the times, the column of t, x, y \(there are a, b\), the frame of x and y and the geometry are "
+            r"undeclared; add --set gaze.time_unit=s .* --set gaze.columns.t=NAME .* --set gaze.frame=.*gaze.geometry",
+        ),
     ],
     ids=[
         *("time unit", "frame", "frame of px", "unit of direction", "column", "declared column"),
-        *("unknown meaning", "no number", "no time", "header only", "empty"),
+        *("unknown meaning", "no number", "no time", "header only", "empty", "nothing is declared"),
     ],
 )
 def test_what_is_undeclared_or_wrong_is_refused(tmp_path: Path, text: str, settings: dict, words: str) -> None:
