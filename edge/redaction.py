@@ -16,6 +16,7 @@ from edge import metadata
 from edge.audit import Auditor
 from edge.backends.base import open_model
 from edge.capture import open_capture
+from edge.capture.file import SUFFIXES as CLIP_SUFFIXES
 from edge.capture.file import import_av
 from edge.capture.file import matches as is_clip
 from edge.capture.images import SUFFIXES as PICTURE_SUFFIXES
@@ -134,23 +135,29 @@ def plan(source: Path, output: Path) -> list[tuple[Path, Path]]:
     Raises
     ------
     SourceError
-        There is nothing to redact.
+        There is nothing to redact, or nobody knows its kind.
     SinkError
         An output would overwrite its source, or is of an unknown kind.
     """
     folder = output.is_dir() or not output.suffix
-    if is_clip(str(source)) and not source.is_dir():
+    clip = is_clip(str(source)) and not source.is_dir()
+    if clip:
         pairs = [(source, output / f"{source.stem}.mp4" if folder else output)]
     elif source.is_dir():
         pairs = [(p, output / p.name) for p in list_pictures(source)]
     else:
         pairs = [(p, output / p.name if folder else output) for p in list_pictures(source)]
-    kinds = {".mp4"} if is_clip(str(source)) and not source.is_dir() else PICTURE_SUFFIXES
+    kinds = {".mp4"} if clip else PICTURE_SUFFIXES
     for one, other in pairs:
+        if not clip and one.suffix.lower() not in PICTURE_SUFFIXES:
+            known = f"a picture ({', '.join(sorted(PICTURE_SUFFIXES))}) or a clip ({', '.join(sorted(CLIP_SUFFIXES))})"
+            raise SourceError(str(one), f"is of unknown kind {one.suffix!r}", expected=known)
         if other.exists() and one.samefile(other):
             raise SinkError(str(other), "is the source itself", fix="choose another output")
         if other.suffix.lower() not in kinds:
-            raise SinkError(str(other), f"unknown kind {other.suffix!r}", expected="one of " + ", ".join(sorted(kinds)))
+            what = f"the covered copy of {'the clip' if clip else 'a picture'} {one.name}"
+            problem = f"{what} can't be of kind {other.suffix!r}"
+            raise SinkError(str(other), problem, expected="a name that ends in " + ", ".join(sorted(kinds)))
     return pairs
 
 
@@ -170,7 +177,7 @@ def redact_still(
     write_still(output, redacted, alpha)
     if auditor:
         auditor.look(source.name, picture.image, redacted)
-    report = Report(source, output, removed=metadata.of_still(source))
+    report = Report(source, output, note=picture.note, removed=metadata.of_still(source))
     report.add(redacted)
     return report
 
@@ -276,7 +283,7 @@ def redact_clip(
             writer.close()
         finally:
             writer.close(whole=False)
-        report.note = source.info.note
+        report.note = "; ".join(filter(None, (source.info.note, writer.note)))
         report.removed = metadata.of_clip(report.source)
         report.audio = "none" if sound.stream is None else "kept" if keep_audio else "dropped"
     report.suspected_leaks = redactor.counts.suspected_leaks

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from edge.capture.base import FrameInfo, FrameSource
 from edge.config import SceneConfig
@@ -15,6 +16,7 @@ from edge.errors import SourceError
 from edge.records import Frame, Image, Role
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp"}
+MANY_PAGES = {".tif", ".tiff", ".webp", ".png"}  #: kinds that may hold several pictures
 
 
 def matches(source: str) -> bool:
@@ -28,10 +30,14 @@ def open_source(scene: SceneConfig, role: Role) -> FrameSource:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A still: `image` uint8 (h, w, 3) BGR, upright; `alpha` uint8 (h, w) where the file has an alpha channel."""
+    """A still: `image` uint8 (h, w, 3) BGR, upright; `alpha` uint8 (h, w) where the file has an alpha channel.
+
+    `note` says what of the file isn't in it: further pages, more than 8 bits a channel.
+    """
 
     image: Image
     alpha: Image | None = None
+    note: str = ""
 
 
 def read_picture(path: Path) -> Picture:
@@ -46,16 +52,30 @@ def read_picture(path: Path) -> Picture:
         data = np.fromfile(path, dtype=np.uint8)
     except OSError as error:
         raise SourceError(str(path), f"can't be read: {error.strerror}") from error
-    image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    try:
+        image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+        raw = cv2.imdecode(data, cv2.IMREAD_UNCHANGED) if image is not None else None
+    except cv2.error as error:
+        raise SourceError(str(path), f"can't be read as a picture: {error.err}") from error
     if image is None:
         raise SourceError(str(path), "can't be read as a picture", expected=", ".join(sorted(SUFFIXES)))
-    raw = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    note = _left_out(path, raw)
     if raw is None or raw.ndim != 3 or raw.shape[2] != 4:
-        return Picture(np.asarray(image, np.uint8))
+        return Picture(np.asarray(image, np.uint8), note=note)
     alpha = raw[:, :, 3] if raw.dtype == np.uint8 else (raw[:, :, 3] // 256).astype(np.uint8)
     if alpha.shape != image.shape[:2]:
         raise SourceError(str(path), "has an alpha channel and an orientation tag", fix="turn it upright first")
-    return Picture(np.asarray(image, np.uint8), np.ascontiguousarray(alpha))
+    return Picture(np.asarray(image, np.uint8), np.ascontiguousarray(alpha), note)
+
+
+def _left_out(path: Path, raw: npt.NDArray | None) -> str:
+    notes = []
+    pages = cv2.imcount(str(path)) if path.suffix.lower() in MANY_PAGES else 1
+    if pages > 1:
+        notes.append(f"the first of {pages} pages alone")
+    if raw is not None and raw.dtype != np.uint8:
+        notes.append(f"{8 * raw.itemsize} bits a channel became 8")
+    return "; ".join(notes)
 
 
 def list_pictures(path: Path) -> list[Path]:
@@ -70,7 +90,7 @@ def list_pictures(path: Path) -> list[Path]:
         if not path.is_file():
             raise SourceError(str(path), "no such file or folder")
         return [path]
-    found = [p for p in path.iterdir() if p.suffix.lower() in SUFFIXES and p.is_file() and not p.name.startswith(".")]
+    found = [p for p in path.iterdir() if not _unfit(p)]
     if not found:
         raise SourceError(str(path), "holds no pictures", expected=", ".join(sorted(SUFFIXES)))
     return sorted(
@@ -79,6 +99,23 @@ def list_pictures(path: Path) -> list[Path]:
             (not part.isdigit(), int(part or 0) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", p.name)
         ],
     )
+
+
+def list_others(folder: Path) -> dict[str, str]:
+    """Return what a folder holds besides its pictures, by path, with why it is none of them."""
+    return {str(p): reason for p in sorted(folder.iterdir()) if (reason := _unfit(p))}
+
+
+def _unfit(path: Path) -> str:
+    if path.is_dir():
+        return "a folder"
+    if not path.is_file():
+        return "no file, or a link to nothing"
+    if path.name.startswith("."):
+        return "a hidden file"
+    if path.suffix.lower() not in SUFFIXES:
+        return f"of no kind of picture that is known here ({path.suffix or 'no suffix'})"
+    return ""
 
 
 class PictureSource(FrameSource):

@@ -38,6 +38,7 @@ def redact(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write a copy in which faces are covered. Metadata (EXIF, places, container tags) and sound stay behind."""
+    from edge.capture.images import list_others
     from edge.config import load
 
     given = {"scene.source": str(source), "gaze.source": gaze, "redact.mode": mode, "redact.cover": cover}
@@ -45,19 +46,35 @@ def redact(
     if keep_audio:
         print("emogaze redact: the sound is kept, and a voice tells who someone is", file=sys.stderr)
     auditor = _auditor(settings, boxes) if audit or boxes else None
-    reports = _run(source, output, settings, auditor, keep_audio=keep_audio)
+    reports, failed = _run(source, output, settings, auditor, keep_audio=keep_audio)
+    skipped = list_others(source) if source.is_dir() else {}
     figures = auditor.result() if auditor else None
     if json:
-        emit_json("redact", _options(settings, keep_audio=keep_audio), {**_body(reports), "audit": figures})
-        return
+        body = {**_body(reports), "failed": _lines(failed), "skipped": _lines(skipped), "audit": figures}
+        emit_json("redact", _options(settings, keep_audio=keep_audio), body)
+    else:
+        _print_reports(reports)
+        if figures:
+            _print_audit(figures)
+    for path, reason in skipped.items():
+        print(f"emogaze redact: {path}: skipped, {reason}", file=sys.stderr)
+    for problem in failed.values():
+        print(f"emogaze redact: failed: {problem}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _lines(reasons: dict[str, str]) -> list[dict[str, str]]:
+    return [{"source": path, "reason": reason} for path, reason in reasons.items()]
+
+
+def _print_reports(reports: list[Report]) -> None:
     for report in reports:
         covered, withheld = report.faces_covered, report.frames_withheld
         print(f"{report.output}: {len(report.frames)} pictures, {covered} faces covered, {withheld} pictures withheld")
         removed = f"left behind: {', '.join(report.removed)}" if report.removed else ""
         for note in filter(None, [report.note, removed, *report.withheld_reasons]):
             print(f"  {note}")
-    if figures:
-        _print_audit(figures)
 
 
 def _auditor(settings: Config, boxes: Path | None) -> Auditor:
@@ -82,34 +99,51 @@ def _print_audit(figures: dict[str, Any]) -> None:
     print(f"  still found after covering: {still['covered']} covered ones, {still['uncovered']} uncovered ones")
 
 
-def _run(source: Path, output: Path, settings: Config, auditor: Auditor | None, *, keep_audio: bool) -> list[Report]:
+def _run(
+    source: Path, output: Path, settings: Config, auditor: Auditor | None, *, keep_audio: bool
+) -> tuple[list[Report], dict[str, str]]:
+    """Return what was done, and of a folder's pictures those that failed, with why."""
     from edge.capture.file import matches as is_clip
     from edge.errors import ConfigError
-    from edge.redaction import Detectors, Look, plan, redact_clip, redact_still
+    from edge.redaction import Detectors, Look, plan, redact_clip
 
     pairs = plan(source, output)
     if is_clip(str(source)) and not source.is_dir():
         look = Look(settings.gaze, settings.fixations) if settings.gaze.source else None
         detectors = Detectors.open(settings.models)
-        return [
-            redact_clip(
-                settings.scene,
-                pairs[0][1],
-                detectors,
-                settings.redact,
-                look,
-                keep_audio=keep_audio,
-                auditor=auditor,
-                watch=lambda pictures, total: progress(pictures, "redact", total),
-            )
-        ]
+        report = redact_clip(
+            settings.scene,
+            pairs[0][1],
+            detectors,
+            settings.redact,
+            look,
+            keep_audio=keep_audio,
+            auditor=auditor,
+            watch=lambda pictures, total: progress(pictures, "redact", total),
+        )
+        return [report], {}
     if settings.gaze.source:
         raise ConfigError("gaze.source", "belongs to a clip's times, and a still has none")
+    return _stills(pairs, settings, auditor, go_on=source.is_dir())
+
+
+def _stills(
+    pairs: list[tuple[Path, Path]], settings: Config, auditor: Auditor | None, *, go_on: bool
+) -> tuple[list[Report], dict[str, str]]:
+    from edge.errors import SinkError, SourceError
+    from edge.redaction import Detectors, redact_still
+
     detectors = Detectors.open(settings.models)
-    return [
-        redact_still(one, other, detectors, settings.redact, frame_id=index, auditor=auditor)
-        for index, (one, other) in enumerate(progress(pairs, "redact", len(pairs)))
-    ]
+    reports: list[Report] = []
+    failed: dict[str, str] = {}
+    for index, (one, other) in enumerate(progress(pairs, "redact", len(pairs))):
+        try:
+            reports.append(redact_still(one, other, detectors, settings.redact, frame_id=index, auditor=auditor))
+        except (SourceError, SinkError) as error:
+            if not go_on:
+                raise
+            failed[str(one)] = str(error)
+    return reports, failed
 
 
 def _options(settings: Config, *, keep_audio: bool) -> dict[str, Any]:

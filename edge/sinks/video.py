@@ -73,6 +73,7 @@ class VideoWriter:
         self._stream: Any = None
         self._size = (0, 0)
         self._last_pts = -1
+        self.note = ""  #: what of the pictures the clip shows otherwise
 
     def write(self, frame: RedactedFrame) -> None:
         """Append a picture.
@@ -128,6 +129,11 @@ class VideoWriter:
         self._size = size
         stream = self._container.add_stream("libx264", rate=30, options=_OPTIONS)
         stream.width, stream.height = size[0] + size[0] % 2, size[1] + size[1] % 2
+        if (stream.width, stream.height) != size:
+            self.note = (
+                f"the clip is {stream.width}x{stream.height}, since H.264 for browsers needs even sides: the last row "
+                f"or column of its {size[0]}x{size[1]} pictures is doubled"
+            )
         stream.pix_fmt = "yuv420p"
         stream.codec_context.time_base = TIME_BASE
         stream.codec_context.gop_size = 30

@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 from edge.capture.images import read_picture
+from edge.cli import main
 from edge.metadata import of_clip, of_still
-from edge.records import Box
+from edge.records import Box, RedactedFrame
+from edge.sinks.video import VideoWriter
 
 ROOT = Path(__file__).parents[3]
 
@@ -202,7 +204,9 @@ def test_a_covered_face_is_no_longer_detected(data: Path, artefacts: Path, tmp_p
         pytest.param(["broken.jpg", "-o", "out.jpg"], "can't be read as a picture", id="unreadable-still"),
         pytest.param(["empty", "-o", "out"], "holds no pictures", id="empty-folder"),
         pytest.param(["a.png", "-o", "a.png"], "is the source itself", id="onto-itself"),
-        pytest.param(["a.png", "-o", "out.xyz"], "unknown kind '.xyz'", id="unknown-kind"),
+        pytest.param(["a.png", "-o", "out.xyz"], "a.png can't be of kind '.xyz'", id="unknown-kind"),
+        pytest.param(["a.heic", "-o", "out"], "a.heic: is of unknown kind '.heic'", id="unknown-source"),
+        pytest.param(["a.gif", "-o", "b.gif"], "the clip a.gif can't be of kind '.gif'", id="clip-as-gif"),
         pytest.param(["a.png", "-o", "broken.jpg/out.png"], "can't be written", id="unwritable"),
         pytest.param(["a.png", "-o", "out.png", "--cover", "fog"], "redact.cover", id="unknown-cover"),
         pytest.param(["a.png", "-o", "out.png", "--gaze", "g.csv"], "a still has none", id="gaze-for-a-still"),
@@ -215,12 +219,52 @@ def test_bad_input_ends_in_one_line_and_leaves_no_output(
         (tmp_path / name).write_text("nothing of the kind")
     (tmp_path / "empty").mkdir()
     cv2.imwrite(str(tmp_path / "a.png"), np.zeros((40, 40, 3), np.uint8))
+    for name in ("a.heic", "a.gif"):
+        (tmp_path / name).write_bytes(b"x")
     there = set(tmp_path.rglob("*"))
     done = redact(*(tmp_path / a if "." in a or a in {"empty", "out"} else a for a in args))
     assert done.returncode == 1
     assert message in done.stderr
     assert len([line for line in done.stderr.splitlines() if not line.startswith("INFO:")]) == 1  # TensorFlow Lite's
     assert set(tmp_path.rglob("*")) - there == set()
+
+
+def test_a_folder_goes_on_past_what_fails_and_lists_it(
+    artefacts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    gray = np.full((40, 48, 3), 90, np.uint8)
+    (source / "a.jpg").write_text("broken")
+    cv2.imwrite(str(source / "b.png"), gray.astype(np.uint16) * 257)
+    cv2.imwritemulti(str(source / "c.tiff"), [gray, gray, gray])
+    (source / "notes.txt").write_text("hello")
+    (source / "more").mkdir()
+    monkeypatch.setattr(sys, "argv", ["emogaze", "redact", str(source), "-o", str(output), "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr()
+    document = json.loads(told.out)
+    assert ended.value.code == 1
+    assert sorted(p.name for p in output.iterdir()) == ["b.png", "c.tiff"]
+    assert [Path(f["source"]).name for f in document["failed"]] == ["a.jpg"]
+    assert "can't be read as a picture" in document["failed"][0]["reason"]
+    assert {Path(f["source"]).name: f["reason"] for f in document["skipped"]} == {
+        "more": "a folder",
+        "notes.txt": "of no kind of picture that is known here (.txt)",
+    }
+    assert [f["note"] for f in document["files"]] == ["16 bits a channel became 8", "the first of 3 pages alone"]
+    assert told.err.count("skipped") == 2
+    assert "a.jpg: can't be read as a picture" in told.err
+
+
+def test_an_odd_size_is_said(artefacts: Path, tmp_path: Path) -> None:
+    frame = RedactedFrame(0, 0, np.zeros((35, 49, 3), np.uint8), "clip", "scene", ())
+    writer = VideoWriter(tmp_path / "a.mp4")
+    writer.write(frame)
+    writer.close()
+    assert decoded(tmp_path / "a.mp4")[0].shape == (36, 50, 3)
+    assert writer.note.startswith("the clip is 50x36")
 
 
 def test_gaze_of_another_time_is_refused(data: Path, artefacts: Path, tmp_path: Path) -> None:
