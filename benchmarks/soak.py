@@ -21,8 +21,8 @@ from typing import Any
 
 from benchmarks.machine import describe
 from benchmarks.pipeline import GAZE_HZ, prepare
-from edge.control import ask
 from edge.errors import SinkError
+from edge.live.control import ask
 
 ROOT = Path(__file__).parents[1]
 RATE_HZ, CLIP_S = 30.0, 10.0

@@ -36,7 +36,7 @@ def status(
 ) -> None:
     """Print the device's state, its streams and its counts."""
     from edge.commands.base import emit_json
-    from edge.watch import status_lines
+    from edge.live.watch import status_lines
 
     found = _ask(socket, key, device, cmd="status")["status"]
     if json:
@@ -72,8 +72,8 @@ def record(
 
 
 def _ask(socket: str, key: Path | None, device: str, **request: Any) -> dict[str, Any]:
-    from edge.control import ask, running_path
     from edge.errors import SinkError
+    from edge.live.control import ask, running_path
 
     if key is None:
         path = Path(socket) if socket else running_path()
@@ -87,7 +87,7 @@ def _ask(socket: str, key: Path | None, device: str, **request: Any) -> dict[str
 
 def _ask_remote(address: str, key: Path, device: str, request: dict[str, Any]) -> dict[str, Any]:
     from edge.keys import read_wire_pair
-    from edge.remote import RemoteClient
+    from edge.live.remote import RemoteClient
 
     if "://" not in address:
         raise typer.BadParameter("--key needs --socket tcp://HOST:PORT, the device's live.control_address")

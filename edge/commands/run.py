@@ -27,7 +27,7 @@ def run(
     from edge.capture import is_live
     from edge.config import load, to_dict
     from edge.errors import ConfigError
-    from edge.live import run_live
+    from edge.live.run import run_live
 
     overrides = list(set_ or [])
     overrides += [f"{key}={_quoted(text)}" for key, text in (("scene.source", camera), ("gaze.source", gaze)) if text]

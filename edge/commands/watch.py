@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from edge.watch import Feed, View
+    from edge.live.watch import Feed, View
 
 
 def add(app: typer.Typer) -> None:
@@ -28,9 +28,9 @@ def watch(
 ) -> None:
     """Show state, scores and streams of a running device as they come."""
     from edge.commands.base import emit_json
-    from edge.control import running_path
     from edge.keys import read_wire_pair
-    from edge.watch import ControlFeed, View, status_lines, wire_feed
+    from edge.live.control import running_path
+    from edge.live.watch import ControlFeed, View, status_lines, wire_feed
 
     path = socket or running_path()
     with ExitStack() as stack:

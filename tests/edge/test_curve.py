@@ -17,8 +17,8 @@ from edge.config import Config, from_dict
 from edge.curve import connect_as
 from edge.errors import ConfigError, KeyFileError, SinkError
 from edge.keys import KeyRing, new_wire_pair, read_wire_pair
+from edge.live.remote import BURST, COMMANDS_PER_S, CommandGuard, RemoteClient, RemoteControl
 from edge.records import Event, RedactedFrame
-from edge.remote import BURST, COMMANDS_PER_S, CommandGuard, RemoteClient, RemoteControl
 from edge.sinks.publisher import Publisher
 from edge.wire import Subscriber
 

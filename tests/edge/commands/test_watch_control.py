@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from edge.config import Config, SinksConfig
-from edge.control import ControlServer
+from edge.live.control import ControlServer
+from edge.live.watch import View, status_lines
 from edge.records import Event
 from edge.sinks.publisher import Publisher
-from edge.watch import View, status_lines
 from edge.wire import Message
 
 ROOT = Path(__file__).parents[3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from edge.notify import SystemdNotifier
+from edge.live.notify import SystemdNotifier
 
 
 def test_the_watchdog_hears_a_third_of_its_interval(tmp_path):

@@ -17,23 +17,23 @@ from typing import Any
 
 from edge import events, plugins
 from edge.app import Emitter, Summary, choice_to_plain, guard_sinks, step_to_plain
-from edge.aux_feed import AuxFeed, aux_payloads
 from edge.capture.base import FrameSource, SourceStatus
 from edge.clock import NS_PER_MS, monotonic_ns
 from edge.config import Config, LiveConfig, SceneConfig
-from edge.control import ControlServer, Request
 from edge.errors import EmoGazeError, SourceError
 from edge.gaze.base import GazeSource, StreamNote
 from edge.governor import Spent
-from edge.monitor import StreamMonitor
+from edge.live.aux_feed import AuxFeed, aux_payloads
+from edge.live.control import ControlServer, Request
+from edge.live.monitor import StreamMonitor
+from edge.live.redact_worker import RedactWorker
+from edge.live.supervisor import Supervisor
 from edge.pipeline import ScorePipeline, Step
 from edge.profiling import StageTimer, summarise_ms
 from edge.records import Fixation, Frame, RawGaze
-from edge.redact_worker import RedactWorker
 from edge.sinks._queued import CLOSE_TIMEOUT_S, QueuedSink
 from edge.sinks.base import Sink
 from edge.stages import NetworkStages
-from edge.supervisor import Supervisor
 from edge.telemetry import TelemetrySource
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ RECENT = 30  #: pictures that the governor's idea of the time spent rests on
 
 @dataclass
 class Parts:
-    """What the loop turns over, opened by `edge.live`."""
+    """What the loop turns over, opened by `edge.live.run`."""
 
     config: Config
     scene: FrameSource

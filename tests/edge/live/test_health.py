@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edge.health import Health
+from edge.live.health import Health
 
 
 def test_a_start_that_goes_well():

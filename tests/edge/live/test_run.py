@@ -19,18 +19,18 @@ import pytest
 
 from edge import events
 from edge.capture.base import SourceStatus
-from edge.control import ask
 from edge.gaze.calibration import GazeCalibration, write_calibration
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
+from edge.live.control import ask
+from edge.live.supervisor import judge_camera
 from edge.session.layout import sessions
 from edge.session.read import read_events, session_identity
 from edge.session.verify import verify
-from edge.supervisor import judge_camera
 from edge.wire import Message, Subscriber
 from host_tools.rerun import rerun
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HZ, SEED, SIZE = 200.0, 5, (640, 360)
 CALIBRATION = GazeCalibration(
     model="offset",

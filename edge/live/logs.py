@@ -45,7 +45,7 @@ class RateLimit(logging.Filter):
 
 
 class Line(logging.Formatter):
-    """``12.345 warning edge.live message key=value`` or the same as a JSON object."""
+    """``12.345 warning edge.live.run message key=value`` or the same as a JSON object."""
 
     def __init__(self, form: Literal["text", "json"]) -> None:
         super().__init__()

@@ -11,17 +11,17 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from edge.cli import app
-from edge.control import ask
 from edge.errors import SinkError
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
 from edge.keys import new_wire_pair
+from edge.live.control import ask
 from edge.session.layout import sessions
 from edge.session.read import open_log, session_identity
 from edge.session.verify import verify
 from host_tools.rerun import rerun
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LIMIT_S = 90
 
 

@@ -8,10 +8,10 @@ import time
 import numpy as np
 
 from edge.config import RedactConfig
+from edge.live.redact_worker import QUEUE_PICTURES, RedactWorker
 from edge.pipeline import RedactPipeline
 from edge.privacy import Redactor
 from edge.records import Face, Frame
-from edge.redact_worker import QUEUE_PICTURES, RedactWorker
 
 MS = 1_000_000
 FACE = Face((20.0, 20.0, 16.0, 16.0), 0.9)

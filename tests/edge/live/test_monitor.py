@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from edge.monitor import StreamMonitor
+from edge.live.monitor import StreamMonitor
 
 MS, S = 1_000_000, 1_000_000_000
 

@@ -12,7 +12,7 @@ from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
 from host_tools.rerun import rerun
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HZ, SEED = 200.0, 5
 LIMIT_S = 150  # the run takes some seconds; a busy machine must not fail a test
 

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from edge.control import ask
 from edge.errors import SinkError
+from edge.live.control import ask
 from edge.wire import Message, Subscriber
 
 if TYPE_CHECKING:

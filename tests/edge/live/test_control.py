@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from edge.control import MAX_REQUEST_BYTES, ControlServer, ask
 from edge.errors import ConfigError, SinkError
+from edge.live.control import MAX_REQUEST_BYTES, ControlServer, ask
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_bad_requests_are_answered_by_name(control, tmp_path, line, said):
 
 def test_a_second_runtime_is_told_of_the_first(control, tmp_path):
     code = (
-        "from pathlib import Path; from edge.control import ControlServer; from edge.errors import SinkError\n"
+        "from pathlib import Path; from edge.live.control import ControlServer; from edge.errors import SinkError\n"
         "try: ControlServer(Path({path!r}), dict)\n"
         "except SinkError as error: print(error)"
     )

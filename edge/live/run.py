@@ -1,4 +1,4 @@
-"""A run on live sources: how it starts, on what it runs, and how it ends. The loop itself is `edge.live_loop`."""
+"""A run on live sources: how it starts, on what it runs, and how it ends. The loop itself is `edge.live.loop`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import cv2
 from msgspec import to_builtins
 
-from edge import logs, plugins
+from edge import plugins
 from edge.app import (
     Emitter,
     Summary,
@@ -28,12 +28,10 @@ from edge.app import (
     session_header,
     without_sinks,
 )
-from edge.aux_feed import AuxFeed
 from edge.capture import open_capture
 from edge.capture.base import FrameSource
 from edge.clock import monotonic_ns, session_epoch
 from edge.config import Config
-from edge.control import ControlServer, default_path
 from edge.errors import AbsentError, ConfigError, StalledError
 from edge.files import write_json
 from edge.gaze.base import GazeSource
@@ -42,15 +40,18 @@ from edge.gaze.geometry import read_geometry
 from edge.gaze.mapping import make_mapping
 from edge.gaze.sources import may_uncover, open_gaze
 from edge.keys import KeyRing, keys_dir
-from edge.live_loop import LiveLoop, Parts, queue_sink
+from edge.live import logs
+from edge.live.aux_feed import AuxFeed
+from edge.live.control import ControlServer, default_path
+from edge.live.loop import LiveLoop, Parts, queue_sink
+from edge.live.redact_worker import RedactWorker
+from edge.live.remote import RemoteControl
+from edge.live.supervisor import Supervisor
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
 from edge.records import Frame, RedactedFrame
-from edge.redact_worker import RedactWorker
-from edge.remote import RemoteControl
 from edge.stages import NetworkStages
-from edge.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

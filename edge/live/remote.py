@@ -76,7 +76,7 @@ class RemoteControl:
     ring : KeyRing
         The device's keys and clients.
     respond : callable
-        Answers one request line: `edge.control.ControlServer.respond`.
+        Answers one request line: `edge.live.control.ControlServer.respond`.
 
     Raises
     ------

@@ -7,13 +7,13 @@ import logging
 import os
 import time
 
-from edge.logs import QUEUE_LINES, Line, QueuedStderr, RateLimit
+from edge.live.logs import QUEUE_LINES, Line, QueuedStderr, RateLimit
 
 S = 1_000_000_000
 
 
 def record(message, **fields):
-    made = logging.LogRecord("edge.live", logging.WARNING, __file__, 1, message, None, None)
+    made = logging.LogRecord("edge.live.run", logging.WARNING, __file__, 1, message, None, None)
     made.fields = fields
     return made
 
@@ -33,13 +33,13 @@ def test_a_repeated_message_is_held_back_and_counted():
 def test_a_line_of_json_holds_the_fields():
     values = json.loads(Line("json").format(record("camera silent", source="cam", age_ms=512)))
     assert {k: values[k] for k in ("level", "logger", "message", "source", "age_ms")} == {
-        "level": "warning", "logger": "edge.live", "message": "camera silent", "source": "cam", "age_ms": 512,
+        "level": "warning", "logger": "edge.live.run", "message": "camera silent", "source": "cam", "age_ms": 512,
     }  # fmt: skip
 
 
 def test_a_line_of_text():
     line = Line("text").format(record("camera silent", source="cam"))
-    assert line.partition(" ")[2] == "warning edge.live: camera silent source=cam"
+    assert line.partition(" ")[2] == "warning edge.live.run: camera silent source=cam"
 
 
 def test_a_pipe_that_nobody_reads_costs_no_time_and_loses_only_lines():

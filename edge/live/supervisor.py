@@ -11,9 +11,9 @@ from edge.capture.base import SourceStatus
 from edge.clock import NS_PER_MS, NS_PER_S, Clock, monotonic_ns
 from edge.config import Config
 from edge.gaze.calibration import GazeCalibration
-from edge.health import Health, Level, Phase
-from edge.monitor import StreamMonitor
-from edge.notify import SystemdNotifier
+from edge.live.health import Health, Level, Phase
+from edge.live.monitor import StreamMonitor
+from edge.live.notify import SystemdNotifier
 from edge.profiling import summarise_ms
 from edge.sinks._queued import QueuedSink
 
