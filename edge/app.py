@@ -7,9 +7,6 @@ the same files give the same events.
 from __future__ import annotations
 
 import platform
-import secrets
-import sys
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -18,33 +15,25 @@ from typing import Any
 
 import msgspec
 
-from edge import __version__, events, plugins
+from edge import __version__, events
 from edge.capture import open_capture
 from edge.capture.base import FrameSource
 from edge.clock import NS_PER_MS, NS_PER_S, monotonic_ns
 from edge.config import Config, to_dict
-from edge.consent import ConsentError, LimitedSink, load_consent
-from edge.dp.sink import PrivateSink
 from edge.environment import Environments
 from edge.errors import ConfigError, SourceError
 from edge.files import write_json
 from edge.gaze.base import GazeSource
-from edge.gaze.calibration import read_calibration
-from edge.gaze.geometry import Geometry, read_geometry
-from edge.gaze.mapping import make_mapping
-from edge.gaze.sources import may_uncover, open_gaze
+from edge.gaze.mapping import Mapping
+from edge.gaze.sources import may_uncover, open_gaze, open_mapping
 from edge.governor import Governor
+from edge.outputs import Emitter, open_sinks, recorded_to, refused_sinks, without_sinks
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
-from edge.records import Event, Fixation, Frame, RedactedFrame, Telemetry
-from edge.sinks._output import is_encrypted
-from edge.sinks.base import Sink
+from edge.records import Fixation, Frame, RedactedFrame, Telemetry
 from edge.stages import NetworkStages
 from edge.telemetry import TelemetrySource, open_telemetry
-
-#: Settings of `sinks` that name a file in the clear.
-PLAINTEXT = ("events", "video", "summary")
 
 
 @dataclass
@@ -111,48 +100,6 @@ class Summary:
         return lines + [f"written: {path}" for path in (self.events, self.video, self.recording) if path]
 
 
-class Emitter:
-    """Number the events and hand them, and the redacted pictures, to every sink; from any thread."""
-
-    def __init__(self, sinks: list[Sink]) -> None:
-        self.sinks = list(sinks)
-        self._seq = 0
-        self._lock = threading.Lock()
-
-    def add(self, sink: Sink, header: dict[str, Any] | None = None) -> None:
-        """Add a sink; with `header` it gets a `session` event of its own first."""
-        with self._lock:
-            if header is not None:
-                sink.event(Event(self._seq, monotonic_ns(), monotonic_ns(), "session", header))
-                self._seq += 1
-            self.sinks = [*self.sinks, sink]
-
-    def remove(self, sink: Sink) -> None:
-        """Take a sink out, without closing it."""
-        with self._lock:
-            self.sinks = [other for other in self.sinks if other is not sink]
-
-    def close(self) -> None:
-        """Close all sinks, the newest first."""
-        for sink in reversed(self.sinks):
-            sink.close()
-
-    def event(self, kind: str, t_ns: int, payload: dict[str, Any]) -> None:
-        with self._lock:
-            event = Event(self._seq, t_ns, monotonic_ns(), kind, payload)
-            self._seq += 1
-            for sink in self.sinks:
-                sink.event(event)
-
-    def picture(self, frame: RedactedFrame) -> None:
-        with self._lock:
-            for sink in self.sinks:
-                sink.picture(frame)
-        faces = [events.to_plain(face) for face in frame.faces]
-        payload = {"frame_id": frame.frame_id, "withheld": frame.withheld, "reason": frame.reason, "faces": faces}
-        self.event("picture", frame.t_ns, payload)
-
-
 def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer: StageTimer | None = None) -> Summary:
     """Run the whole pipeline over file sources and return what it did.
 
@@ -169,9 +116,7 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
             fix = f'play the clip as if live: scene.source = "paced:{config.scene.source}"'
             raise ConfigError("scene.source", "is a recording, but gaze is live", fix=fix)
         size = (scene.info.width, scene.info.height)
-        geometry = read_geometry(config.gaze.geometry) or gaze.geometry
-        calibration = read_calibration(config.gaze.calibration)
-        mapping = make_mapping(gaze.info, geometry, size, calibration)
+        mapping = open_mapping(gaze, config.gaze, size)
         timer = timer or StageTimer()
         stages = NetworkStages(config, timer)
         stack.callback(stages.close)
@@ -184,8 +129,7 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
             events=config.sinks.events,
             video=config.sinks.video,
         )
-        header = session_header(config, scene, gaze, geometry, stages, environment)
-        header["gaze_calibration"] = msgspec.to_builtins(calibration)
+        header = session_header(config, scene, gaze, mapping, stages, environment)
         sinks = open_sinks(config, header, stack)
         summary.recording = recorded_to(config, header)
         telemetry = load_telemetry(config, stack, live=False)
@@ -319,7 +263,7 @@ def session_header(
     config: Config,
     scene: FrameSource,
     gaze: GazeSource,
-    geometry: Geometry | None,
+    mapping: Mapping,
     stages: NetworkStages,
     environment: Environments | None,
 ) -> dict[str, Any]:
@@ -337,80 +281,11 @@ def session_header(
         "config": to_dict(config),
         "scene": asdict(scene.info),
         "gaze": asdict(gaze.info),
-        "geometry": msgspec.to_builtins(geometry) if geometry else None,
+        "geometry": msgspec.to_builtins(mapping.geometry),
+        "gaze_calibration": msgspec.to_builtins(mapping.calibration),
         "models": models,
         "environment": environment.identity if environment else None,
     }
-
-
-def refused_sinks(config: Config) -> list[str]:
-    """Return the file sinks that may not start. What is refused is said.
-
-    A file in the clear: a clinical run goes on without it, any other is refused. An encrypted one (``.age``) needs a
-    consent like every recording; the run goes on without it.
-
-    Raises
-    ------
-    ConfigError
-        A plaintext file is asked for without `sinks.allow_plaintext`, and the preset isn't clinical.
-    """
-    named = [name for name in PLAINTEXT if getattr(config.sinks, name)]
-    wanted = [name for name in named if not is_encrypted(getattr(config.sinks, name))]
-    without_consent = _without_consent(config, [name for name in named if name not in wanted])
-    if config.sinks.allow_plaintext or not wanted:
-        return without_consent
-    if config.preset == "clinical":
-        for name in wanted:
-            print(f"emogaze: sinks.{name} is not started: it would write in the clear", file=sys.stderr)
-        return wanted + without_consent
-    raise ConfigError(
-        f"sinks.{wanted[0]}",
-        "would write a file in the clear",
-        fix="set sinks.allow_plaintext = true if that is what you want",
-    )
-
-
-def _without_consent(config: Config, names: list[str]) -> list[str]:
-    try:
-        return [] if not names or load_consent(config) else names
-    except ConsentError as error:
-        for name in names:
-            print(f"emogaze: sinks.{name} is not started: {error}", file=sys.stderr)
-        return names
-
-
-def without_sinks(config: Config, names: list[str]) -> Config:
-    """Return `config` with the named sinks switched off."""
-    sinks = msgspec.structs.replace(config.sinks, **dict.fromkeys(names, ""))
-    return msgspec.structs.replace(config, sinks=sinks)
-
-
-def open_sinks(config: Config, header: dict[str, Any], stack: ExitStack) -> list[Sink]:
-    """Open every sink that the settings switch on; `stack` closes them."""
-    modules = (plugins.load("edge.sinks", name, setting="sinks") for name in plugins.names("edge.sinks"))
-    opened = (module.open_sink(config, header) for module in modules)
-    return guard_sinks([stack.enter_context(sink) for sink in opened if sink is not None], config, header)
-
-
-def recorded_to(config: Config, header: dict[str, Any]) -> str:
-    """Return the folder of the session that is being recorded; empty if none is."""
-    session = header.get("recording", {}).get("session", "")
-    return str(Path(config.record.dir) / session) if session else ""
-
-
-def guard_sinks(sinks: list[Sink], config: Config, header: dict[str, Any]) -> list[Sink]:
-    """Put every sink behind what was agreed to, and all of them behind differential privacy, where these are on."""
-    if config.record.consent:
-        try:
-            purposes = load_consent(config).purposes
-        except ConsentError as error:
-            purposes = frozenset()
-            print(f"emogaze: no sink gets anything: {error}", file=sys.stderr)
-        sinks = [LimitedSink(sink, purposes) for sink in sinks]
-    if config.dp.epsilon:
-        session = header.get("recording", {}).get("session") or secrets.token_hex(8)
-        sinks = [PrivateSink(sinks, config.dp, session)]
-    return sinks
 
 
 def open_face_camera(config: Config, stack: ExitStack) -> FrameSource | None:

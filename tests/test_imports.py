@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-#: From the bottom up. A module may import what stands in its own row or in a row before it; `live.x` is one of a folder.
+#: From the bottom up. A module may import what stands in its own row or in one before it; `live.x` is one of a folder.
 LAYERS = [
     ["records", "errors", "clock", "files", "labels", "__init__"],
     ["config", "ladder", "manifest", "plugins", "profiling", "preprocess"],
@@ -22,7 +22,7 @@ LAYERS = [
         *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "wire", "dp", "curve"),
         *("live.health", "live.monitor", "live.notify", "live.logs", "live.control", "live.remote"),
     ],
-    ["pipeline", "stages", "redaction", "audit", "metadata", "tune"],
+    ["pipeline", "stages", "redaction", "audit", "metadata", "tune", "outputs"],
     ["app"],
     ["live.supervisor", "live.redact_worker", "live.aux_feed", "live.watch"],
     ["live"],

@@ -6,11 +6,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from edge.commands.base import emit_json
+
+if TYPE_CHECKING:
+    from edge.gaze.validation import Quality
 
 
 def add(app: typer.Typer) -> None:
@@ -25,7 +28,9 @@ def calibrate(
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.6, max=60, help="How long each target is looked at.")] = 2.0,
     pace: Annotated[float, typer.Option(min=0, help="Seconds to the next target; 0 = when Enter is pressed.")] = 0.0,
-    validate: Annotated[bool, typer.Option("--validate", help="Print accuracy and precision.")] = False,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Print accuracy and precision; end with 1 if they miss their goals.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for gaze.csv and targets.csv, to fit on.")
     ] = None,
@@ -68,12 +73,17 @@ def calibrate(
     }
     if json:
         emit_json("gaze_validation", {"source": settings.source, "calibration": settings.calibration}, body)
-        return
-    for (x, y), m in zip(places, measured, strict=True):
-        print(f"({x:8.2f}, {y:8.2f})  offset {m.offset_deg:6.3f} deg")
-    print(
-        f"accuracy  {found.accuracy_deg:.3f} deg on average (goal < 0.5), {found.worst_deg:.3f} at worst (goal < 1.0)"
-    )
+    else:
+        for (x, y), m in zip(places, measured, strict=True):
+            print(f"({x:8.2f}, {y:8.2f})  offset {m.offset_deg:6.3f} deg")
+        _print_quality(found)
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+def _print_quality(found: Quality) -> None:
+    accuracy = f"{found.accuracy_deg:.3f} deg on average (goal < 0.5), {found.worst_deg:.3f} at worst (goal < 1.0)"
+    print(f"accuracy  {accuracy}")
     print(f"precision {found.rms_s2s_deg:.3f} deg RMS-S2S, {found.std_deg:.3f} deg standard deviation")
     print(f"{'passed' if found.passed else 'not passed'}; {found.n_lost} of {found.n_targets} targets without gaze")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,14 +52,28 @@ def watch(
 
 
 def _follow(feed: Feed, view: View, seconds: float) -> None:
+    end = time.monotonic() + seconds if seconds else float("inf")
+    with suppress(KeyboardInterrupt):
+        (_draw if sys.stdout.isatty() else _print_lines)(feed, view, end)
+
+
+def _draw(feed: Feed, view: View, end: float) -> None:
     from rich.live import Live
 
-    end = time.monotonic() + seconds if seconds else float("inf")
     with Live(view.render(), refresh_per_second=8, screen=False) as live:
-        try:
-            while time.monotonic() < end:
-                for message in feed.receive(0.1):
-                    view.take(message)
-                live.update(view.render())
-        except KeyboardInterrupt:
-            pass
+        while time.monotonic() < end:
+            for message in feed.receive(0.1):
+                view.take(message)
+            live.update(view.render())
+
+
+def _print_lines(feed: Feed, view: View, end: float) -> None:
+    """Where there is no terminal: what happens as it comes, and a line on the device each second."""
+    due = 0.0
+    while (now := time.monotonic()) < end:
+        for message in feed.receive(0.1):
+            if line := view.take(message):
+                print(line, flush=True)
+        if view.health and now >= due:
+            due = now + 1.0
+            print(view.line(), flush=True)

@@ -134,7 +134,11 @@ class Mapping(ABC):
         Whether degrees rest on intrinsics of the make, not of this device.
     calibration : GazeCalibration or None
         The correction that is applied, with its age and validated error.
+    geometry : Geometry or None
+        What it was made with, as it was declared.
     """
+
+    geometry: Geometry | None = None
 
     def __init__(
         self, plane: Plane | None, frame_size: Size | None, calibration: GazeCalibration | None, *, nominal: bool
@@ -236,6 +240,14 @@ def make_mapping(
     ConfigError
         Frame and unit contradict each other, or the geometry that the frame needs isn't declared.
     """
+    mapping = _mapping_of(info, geometry, frame_size, calibration)
+    mapping.geometry = geometry
+    return mapping
+
+
+def _mapping_of(
+    info: GazeInfo, geometry: Geometry | None, frame_size: Size | None, calibration: GazeCalibration | None
+) -> Mapping:
     if info.units not in UNITS[info.frame]:
         raise ConfigError(
             info.source,

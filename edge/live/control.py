@@ -189,7 +189,9 @@ def _lock(path: Path) -> int:
         pid = os.read(fd, 20).decode(errors="replace").strip()
         os.close(fd)
         raise SinkError(
-            "emogaze", f"another runtime (process {pid}) runs on this device", fix="stop it, or set live.control"
+            "live.control",
+            f"another runtime (process {pid}) runs on this device",
+            fix="stop it, or give this one another control socket",
         ) from None
     os.ftruncate(fd, 0)
     os.write(fd, f"{os.getpid()}\n".encode())

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edge import events, plugins
-from edge.app import Emitter, Summary, choice_to_plain, guard_sinks, step_to_plain
+from edge.app import Summary, choice_to_plain, step_to_plain
 from edge.capture.base import FrameSource, SourceStatus
 from edge.clock import NS_PER_MS, monotonic_ns
 from edge.config import Config, LiveConfig, SceneConfig
@@ -28,6 +28,7 @@ from edge.live.control import ControlServer, Request
 from edge.live.monitor import StreamMonitor
 from edge.live.redact_worker import RedactWorker
 from edge.live.supervisor import Supervisor
+from edge.outputs import Emitter, guard_sinks
 from edge.pipeline import ScorePipeline, Step
 from edge.profiling import StageTimer, summarise_ms
 from edge.records import Fixation, Frame, RawGaze

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from typing import Any
 
-from edge.app import Emitter, Summary
+from edge.app import Summary
 from edge.capture.base import SourceStatus
 from edge.clock import NS_PER_MS, NS_PER_S, Clock, monotonic_ns
 from edge.config import Config
@@ -14,6 +14,7 @@ from edge.gaze.calibration import GazeCalibration
 from edge.live.health import Health, Level, Phase
 from edge.live.monitor import StreamMonitor
 from edge.live.notify import SystemdNotifier
+from edge.outputs import Emitter
 from edge.profiling import summarise_ms
 from edge.sinks._queued import QueuedSink
 

@@ -103,8 +103,8 @@ class View:
         self.lost = 0
         self.received = 0
 
-    def take(self, message: Message) -> None:
-        """Take in one message."""
+    def take(self, message: Message) -> str:
+        """Take in one message; return it as a line if it is news, else nothing."""
         self.received += 1
         self.lost += message.lost
         if message.topic == "health":
@@ -113,7 +113,14 @@ class View:
             self.score = message.payload
         elif message.topic in ("stream", "mark", "deadline_missed"):
             shown = " ".join(f"{key}={value}" for key, value in message.payload.items())
-            self.news = [*self.news, f"{message.t_ns / 1e9:.3f} {message.topic} {shown}"][-NEWS:]
+            news = f"{message.t_ns / 1e9:.3f} {message.topic} {shown}"
+            self.news = [*self.news, news][-NEWS:]
+            return news
+        return ""
+
+    def line(self) -> str:
+        """Return state, newest score and counts in one line."""
+        return "; ".join((state_line(self.health), score_lines(self.score)[0], counts_line(self.health)))
 
     def render(self) -> Group:
         """Return the view for a terminal."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -22,12 +23,13 @@ def simulate(
     clip_seconds: Annotated[float, typer.Option(min=0.1, help="Serve the clip's first seconds.")] = 20.0,
     eeg: Annotated[bool, typer.Option("--eeg", help="Also a simulated EEG, 14 channels at 128 Hz.")] = False,
     markers: Annotated[bool, typer.Option("--markers", help="Also a text marker each second.")] = False,
+    environment: Annotated[Path | None, typer.Option(help="Environment cache, for the line that is printed.")] = None,
     seconds: Annotated[float, typer.Option(min=0, help="End after so long; 0 = when stopped.")] = 0.0,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the recording, as in gaze.units=deg; repeatable.")
     ] = None,
 ) -> None:
-    """Offer a gaze recording over LSL and a clip as an MJPEG camera, on this machine, in step with each other."""
+    """Offer a gaze recording over LSL and a clip as an MJPEG camera, in step; print the line that runs on them."""
     from edge.config import load
     from edge.gaze.inlet import load_lsl
     from host_tools.serve_mjpeg import MjpegServer, clip_pictures
@@ -37,11 +39,10 @@ def simulate(
         raise typer.BadParameter("name something to offer: --gaze, --clip, --eeg or --markers")
     pictures, rate_hz = clip_pictures(clip, clip_seconds) if clip else ([], 0.0)
     players: list[GazeOutlet | SideStreams] = []
-    arguments = ["emogaze run"]
+    camera = ""
     if gaze is not None:
         config = load(overrides=[f"gaze.source={gaze}", *(set_ or [])]).gaze
         players.append(GazeOutlet(config, name, source_id, loop_s=len(pictures) / rate_hz if pictures else 0.0))
-        arguments.append(f"--gaze lsl:{name}")
     if eeg or markers:
         players.append(SideStreams(eeg=eeg, markers=markers))
     stop = threading.Event()
@@ -49,12 +50,11 @@ def simulate(
     if pictures:
         server = MjpegServer(pictures, rate_hz, port)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        arguments.insert(1, f"--camera {server.url}")
-        arguments.append("--set scene.frozen_ms=0")  # a clip may hold still
+        camera = server.url
     threads = [threading.Thread(target=player.play, args=(stop, start_s), daemon=True) for player in players]
     for thread in threads:
         thread.start()
-    print(" ".join(arguments), flush=True)
+    print(run_line(camera, name if gaze is not None else "", environment), flush=True)
     try:
         stop.wait(seconds or None)
     except KeyboardInterrupt:
@@ -63,3 +63,15 @@ def simulate(
         stop.set()
         for thread in threads:
             thread.join(2.0)
+
+
+def run_line(camera: str, stream: str, environment: Path | None) -> str:
+    """Return the command that runs on what is offered: a camera's URL, the name of a gaze stream."""
+    words = ["emogaze", "run"]
+    if camera:
+        words += ["--camera", camera, "--set", "scene.frozen_ms=0"]  # a clip may hold still
+    if stream:
+        words += ["--gaze", f"lsl:{stream}"]
+    if environment is not None:
+        words += ["--set", f"environment.cache={environment}"]
+    return shlex.join(words)

@@ -84,7 +84,7 @@ def test_a_second_runtime_is_told_of_the_first(control, tmp_path):
     out = subprocess.run(
         [sys.executable, "-c", code.format(path=path)], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert out.stdout.startswith("emogaze: another runtime (process ") and out.stdout.count("\n") == 1
+    assert out.stdout.startswith("live.control: another runtime (process ") and out.stdout.count("\n") == 1
     assert ask(tmp_path / "c.sock", cmd="status")["ok"]  # the first one still answers
 
 

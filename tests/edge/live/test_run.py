@@ -363,7 +363,8 @@ def test_a_second_runtime_and_a_port_in_use_are_one_line_each(device, inputs, se
         check=False,
     )
     assert second.returncode == 1
-    assert f"emogaze: another runtime (process {first.process.pid}) runs on this device" in second.stderr
+    said = f"emogaze: live.control: another runtime (process {first.process.pid}) runs on this device; "
+    assert second.stderr.startswith(said) and len(second.stderr.splitlines()) == 1
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         options = ("--set", "live.control=off", "--set", f"sinks.metrics='{address}'")

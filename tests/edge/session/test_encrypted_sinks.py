@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from edge.app import refused_sinks
 from edge.errors import KeyFileError, SinkError
+from edge.outputs import refused_sinks
 from edge.records import Event, RedactedFrame
 from edge.session.cipherfile import CipherFile
 from edge.sinks import ndjson, video

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from edge.app import guard_sinks
 from edge.config import Config, from_dict
 from edge.consent import KINDS, SCORE_KEYS, new_consent
 from edge.keys import KeyRing, new_signing_pair, read_private
+from edge.outputs import guard_sinks
 from edge.records import Event
 from edge.sinks.base import Sink
 

@@ -1,0 +1,137 @@
+"""What leaves a run: which sinks may start, what stands in front of them, and how events and pictures reach them."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edge import events, plugins
+from edge.clock import monotonic_ns
+from edge.config import Config
+from edge.consent import ConsentError, LimitedSink, load_consent
+from edge.dp.sink import PrivateSink
+from edge.errors import ConfigError
+from edge.records import Event, RedactedFrame
+from edge.sinks._output import is_encrypted
+from edge.sinks.base import Sink
+
+#: Settings of `sinks` that name a file in the clear.
+PLAINTEXT = ("events", "video", "summary")
+
+
+class Emitter:
+    """Number the events and hand them, and the redacted pictures, to every sink; from any thread."""
+
+    def __init__(self, sinks: list[Sink]) -> None:
+        self.sinks = list(sinks)
+        self._seq = 0
+        self._lock = threading.Lock()
+
+    def add(self, sink: Sink, header: dict[str, Any] | None = None) -> None:
+        """Add a sink; with `header` it gets a `session` event of its own first."""
+        with self._lock:
+            if header is not None:
+                sink.event(Event(self._seq, monotonic_ns(), monotonic_ns(), "session", header))
+                self._seq += 1
+            self.sinks = [*self.sinks, sink]
+
+    def remove(self, sink: Sink) -> None:
+        """Take a sink out, without closing it."""
+        with self._lock:
+            self.sinks = [other for other in self.sinks if other is not sink]
+
+    def close(self) -> None:
+        """Close all sinks, the newest first."""
+        for sink in reversed(self.sinks):
+            sink.close()
+
+    def event(self, kind: str, t_ns: int, payload: dict[str, Any]) -> None:
+        with self._lock:
+            event = Event(self._seq, t_ns, monotonic_ns(), kind, payload)
+            self._seq += 1
+            for sink in self.sinks:
+                sink.event(event)
+
+    def picture(self, frame: RedactedFrame) -> None:
+        with self._lock:
+            for sink in self.sinks:
+                sink.picture(frame)
+        faces = [events.to_plain(face) for face in frame.faces]
+        payload = {"frame_id": frame.frame_id, "withheld": frame.withheld, "reason": frame.reason, "faces": faces}
+        self.event("picture", frame.t_ns, payload)
+
+
+def refused_sinks(config: Config) -> list[str]:
+    """Return the file sinks that may not start. What is refused is said.
+
+    A file in the clear: a clinical run goes on without it, any other is refused. An encrypted one (``.age``) needs a
+    consent like every recording; the run goes on without it.
+
+    Raises
+    ------
+    ConfigError
+        A plaintext file is asked for without `sinks.allow_plaintext`, and the preset isn't clinical.
+    """
+    named = [name for name in PLAINTEXT if getattr(config.sinks, name)]
+    wanted = [name for name in named if not is_encrypted(getattr(config.sinks, name))]
+    without_consent = _without_consent(config, [name for name in named if name not in wanted])
+    if config.sinks.allow_plaintext or not wanted:
+        return without_consent
+    if config.preset == "clinical":
+        for name in wanted:
+            print(f"emogaze: sinks.{name} is not started: it would write in the clear", file=sys.stderr)
+        return wanted + without_consent
+    raise ConfigError(
+        f"sinks.{wanted[0]}",
+        "would write a file in the clear",
+        fix="set sinks.allow_plaintext = true if that is what you want",
+    )
+
+
+def _without_consent(config: Config, names: list[str]) -> list[str]:
+    try:
+        return [] if not names or load_consent(config) else names
+    except ConsentError as error:
+        for name in names:
+            print(f"emogaze: sinks.{name} is not started: {error}", file=sys.stderr)
+        return names
+
+
+def without_sinks(config: Config, names: list[str]) -> Config:
+    """Return `config` with the named sinks switched off."""
+    sinks = msgspec.structs.replace(config.sinks, **dict.fromkeys(names, ""))
+    return msgspec.structs.replace(config, sinks=sinks)
+
+
+def open_sinks(config: Config, header: dict[str, Any], stack: ExitStack) -> list[Sink]:
+    """Open every sink that the settings switch on; `stack` closes them."""
+    modules = (plugins.load("edge.sinks", name, setting="sinks") for name in plugins.names("edge.sinks"))
+    opened = (module.open_sink(config, header) for module in modules)
+    return guard_sinks([stack.enter_context(sink) for sink in opened if sink is not None], config, header)
+
+
+def recorded_to(config: Config, header: dict[str, Any]) -> str:
+    """Return the folder of the session that is being recorded; empty if none is."""
+    session = header.get("recording", {}).get("session", "")
+    return str(Path(config.record.dir) / session) if session else ""
+
+
+def guard_sinks(sinks: list[Sink], config: Config, header: dict[str, Any]) -> list[Sink]:
+    """Put every sink behind what was agreed to, and all of them behind differential privacy, where these are on."""
+    if config.record.consent:
+        try:
+            purposes = load_consent(config).purposes
+        except ConsentError as error:
+            purposes = frozenset()
+            print(f"emogaze: no sink gets anything: {error}", file=sys.stderr)
+        sinks = [LimitedSink(sink, purposes) for sink in sinks]
+    if config.dp.epsilon:
+        session = header.get("recording", {}).get("session") or secrets.token_hex(8)
+        sinks = [PrivateSink(sinks, config.dp, session)]
+    return sinks
