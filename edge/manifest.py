@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,8 @@ from edge.files import sha256_file
 
 MODEL_FILE = "model.json"
 FORMAT = 1
+
+log = logging.getLogger(__name__)
 
 Layout = Literal["", "NCHW", "NHWC"]
 Colour = Literal["", "RGB", "BGR", "GRAY"]
@@ -157,9 +160,26 @@ def load_manifest(folder: Path, *, check_hash: bool = True) -> Manifest:
     return manifest
 
 
+def scan_artefacts(folder: Path) -> tuple[list[Manifest], list[ModelError]]:
+    """Return the manifests in `folder`, by name, and what is wrong with those that can't be read.
+
+    Hashes are not checked; a folder without `model.json` is no artefact.
+    """
+    found, unreadable = [], []
+    for file in sorted(folder.glob(f"[!.]*/{MODEL_FILE}")):
+        try:
+            found.append(load_manifest(file.parent, check_hash=False))
+        except ModelError as error:
+            unreadable.append(error)
+    return found, unreadable
+
+
 def list_artefacts(folder: Path) -> list[Manifest]:
-    """Return the manifests in `folder`, by name. Hashes are not checked; a folder without `model.json` is none."""
-    return [load_manifest(file.parent, check_hash=False) for file in sorted(folder.glob(f"[!.]*/{MODEL_FILE}"))]
+    """Return the manifests in `folder`, by name; one that can't be read is named in a warning and left out."""
+    found, unreadable = scan_artefacts(folder)
+    for error in unreadable:
+        log.warning("left out %s", error)
+    return found
 
 
 def encode(manifest: Manifest) -> bytes:

@@ -43,9 +43,10 @@ def add_model(folder: Path, directory: Directory = "") -> None:
 def list_models(directory: Directory = "", json: AsJson = False) -> None:
     """List the artefacts of this device."""
     from edge.commands.base import emit_json
-    from edge.manifest import list_artefacts, models_dir
+    from edge.manifest import models_dir, scan_artefacts
 
     folder = models_dir(directory)
+    found, unreadable = scan_artefacts(folder)
     rows: list[dict[str, Any]] = [
         {
             "name": m.name,
@@ -58,16 +59,18 @@ def list_models(directory: Directory = "", json: AsJson = False) -> None:
             "licence": m.licence,
             "source": m.source,
         }
-        for m in list_artefacts(folder)
+        for m in found
     ]
     if json:
-        emit_json("models", {"dir": str(folder)}, {"models": rows})
+        emit_json("models", {"dir": str(folder)}, {"models": rows, "unreadable": [str(e) for e in unreadable]})
         return
     for row in rows:
         size = f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] is not None else "file missing"
         gate = f", gate {row['gate']}" if row["gate"] else ""
         print(f"{row['name']:34} {row['role']:14} {row['precision']:10} {row['weights']:8} {size:>10}{gate}")
-    if not rows:
+    for error in unreadable:
+        print(error)
+    if not rows and not unreadable:
         print(f"none in {folder}; `python -m models fetch default` gets the default set")
 
 

@@ -22,10 +22,10 @@ def verify(
     from edge.commands.base import emit_json, progress
     from edge.config import ModelsConfig
     from edge.errors import ModelError
-    from edge.manifest import list_artefacts, load_manifest, models_dir
+    from edge.manifest import MODEL_FILE, load_manifest, models_dir
 
     folder = models_dir(directory)
-    wanted = names or [manifest.name for manifest in list_artefacts(folder)]
+    wanted = names or sorted(file.parent.name for file in folder.glob(f"[!.]*/{MODEL_FILE}"))
     rows: list[dict[str, Any]] = []
     for name in progress(wanted, "Verifying"):
         try:

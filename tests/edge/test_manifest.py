@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edge.errors import ModelError
-from edge.manifest import Manifest, TensorSpec, encode, list_artefacts, load_manifest, models_dir
+from edge.manifest import Manifest, TensorSpec, encode, list_artefacts, load_manifest, models_dir, scan_artefacts
 
 
 def make(folder: Path, content: bytes = b"weights") -> Manifest:
@@ -64,6 +64,17 @@ def test_a_bad_description_is_refused(tmp_path: Path, old: str, new: str, says: 
     with pytest.raises(ModelError, match=r"model\.json") as error:
         load_manifest(tmp_path / "net")
     assert says in str(error.value)
+
+
+def test_one_that_cannot_be_read_hides_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("a-fp32", "b-fp32", "c-fp32"):
+        make(tmp_path / name)
+    (tmp_path / "b-fp32" / "model.json").write_text("{")
+    found, unreadable = scan_artefacts(tmp_path)
+    assert [m.name for m in found] == ["a-fp32", "c-fp32"]
+    assert [error.thing for error in unreadable] == [str(tmp_path / "b-fp32" / "model.json")]
+    assert [m.name for m in list_artefacts(tmp_path)] == ["a-fp32", "c-fp32"]
+    assert "b-fp32" in caplog.text and "can't be read" in caplog.text
 
 
 def test_altered_weights_are_refused_before_use(tmp_path: Path) -> None:
