@@ -40,7 +40,7 @@ def int8(
     """
     say(f"{reference.manifest.name}: calibrating on {len(pictures.calibration)} pictures")
     quantiser = Quantiser(reference, crops(pictures.calibration), method=method)
-    judge = Judge(reference, pictures.held)
+    judge = Judge(reference, pictures.held, answers=pictures.answers)
     for scheme in SCHEMES:
         yield _first_that_passes(reference, quantiser, judge, scheme, picture_set, say)
 
@@ -73,10 +73,11 @@ def reduced(
     manifest = reference.manifest
     content = manifest.path.read_bytes() if precision == "bf16" else to_fp16(manifest)
     backend = "openvino" if precision == "bf16" else "onnxruntime"
+    everything = {**pictures.calibration, **pictures.held}
     with open_content(manifest, content, precision, backend=backend) as model:
         fields = means(model, picture_set)
         model.manifest = msgspec.structs.replace(model.manifest, **fields)
-        report = Judge(reference, {**pictures.calibration, **pictures.held}).measure(model)
+        report = Judge(reference, everything, answers=pictures.answers).measure(model)
     say(f"{precision}: median |dFCC| {report['dfcc_median']:.5f}, p95 {report['dfcc_p95']:.5f}")
     return _write(manifest, precision, content, {**fields, "drift": report})
 

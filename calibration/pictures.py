@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from calibration.answers import Answers
 from edge.capture.images import SUFFIXES, list_pictures, read_picture
 from edge.errors import DataError
 from edge.features import window_px
@@ -19,13 +20,14 @@ _SCENES = 0.25  # the share of whole scenes among them
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures by name, split: every third one is held out."""
+    """Pictures by name, split: every third one is held out. `answers`: labels of some of them."""
 
     calibration: dict[str, Image]
     held: dict[str, Image]
+    answers: Answers | None = None
 
 
-def load(folder: Path, held: Path | None = None) -> Pictures:
+def load(folder: Path, held: Path | None = None, answers: Answers | None = None) -> Pictures:
     """Read a folder of pictures; `held`: a second folder for the judgement, else a third of the first.
 
     Raises
@@ -35,7 +37,7 @@ def load(folder: Path, held: Path | None = None) -> Pictures:
     """
     found = _read(folder)
     if held:
-        return Pictures(found, _read(held))
+        return Pictures(found, _read(held), answers)
     if len(found) < MIN_PICTURES:
         raise DataError(
             str(folder),
@@ -44,7 +46,8 @@ def load(folder: Path, held: Path | None = None) -> Pictures:
             got=str(len(found)),
         )
     names = sorted(found)
-    return Pictures({n: found[n] for n in names if n not in names[2::3]}, {n: found[n] for n in names[2::3]})
+    split = ({n: found[n] for n in names if n not in names[2::3]}, {n: found[n] for n in names[2::3]})
+    return Pictures(*split, answers)
 
 
 def _read(folder: Path) -> dict[str, Image]:

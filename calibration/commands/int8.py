@@ -17,6 +17,8 @@ def int8(
     model: Annotated[str, typer.Argument(help="Name of an FP32 embedder, such as mobilenet_v2-fp32.")],
     images: Annotated[Path, typer.Option(help="Folder of real pictures; a third is held out for the judgement.")],
     held: Annotated[Path | None, typer.Option(help="Another folder for the judgement.")] = None,
+    answers: Annotated[Path | None, typer.Option(help="Table of picture, true and pred, for cawF1.")] = None,
+    labels: Annotated[str, typer.Option(help="Label set of --answers.")] = "",
     method: Annotated[str, typer.Option(help="percentile, minmax or entropy")] = "percentile",
     directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -25,6 +27,7 @@ def int8(
     import sys
 
     from calibration import artefacts, pictures
+    from calibration.answers import read_answers
     from calibration.int8 import METHODS
     from edge.backends.base import open_model
     from edge.commands.base import emit_json
@@ -36,7 +39,7 @@ def int8(
 
     if method not in METHODS:
         raise ConfigError("--method", f"there is no {method!r}", expected=" | ".join(METHODS))
-    found = pictures.load(images, held)
+    found = pictures.load(images, held, read_answers(answers, labels) if answers else None)
     folder = models_dir(directory)
     reference = open_model(model, ModelsConfig(dir=directory, backend="onnxruntime"))
     means_over = picture_set(Store(folder / ".archives"))
@@ -46,7 +49,8 @@ def int8(
 
     made = list(artefacts.int8(reference, found, means_over, method=method, say=say))
     if json:
-        options = {"model": model, "images": str(images), "held": str(held or ""), "method": method}
+        options = {"model": model, "images": str(images), "held": str(held or ""), "answers": str(answers or "")}
+        options |= {"method": method}
         emit_json("int8", options, {"artefacts": [{"name": m.name, "gate": m.gate, "drift": m.drift} for m in made]})
         return
     for manifest in made:
