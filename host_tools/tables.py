@@ -84,16 +84,18 @@ def read_table(path: Path) -> Table:
             str(path), f"is not UTF-8: {error.reason} at byte {error.start}", fix="save it as UTF-8"
         ) from None
     delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
-    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
-    if not rows:
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    names = next(filter(None, lines), None)
+    if names is None:
         raise DataError(str(path), "is empty", expected="a row of column names")
-    header = _header(path, rows[0])
-    for line, row in enumerate(rows[1:], start=2):
+    header, cells = _header(path, names), []
+    for row in filter(None, lines):
         if len(row) != len(header):
-            raise DataError(
-                f"{path}, line {line}", f"has {len(row)} cells", expected=f"{len(header)}, as the first line"
-            )
-    columns = {name: [row[i].strip() for row in rows[1:]] for i, name in enumerate(header)}
+            expected = f"{len(header)}, as the first line"
+            raise DataError(f"{path}, line {lines.line_num}", f"has {len(row)} cells", expected=expected)
+        cells += row
+    cells = list(map(str.strip, cells))  # one flat list: a list per row would cost most of the time
+    columns = {name: cells[i :: len(header)] for i, name in enumerate(header)}
     return Table(str(path), columns, decimal_comma=delimiter == ";")
 
 

@@ -226,27 +226,21 @@ def rejected_rows(ratings: Ratings, results: dict[str, Mos]) -> list[dict[str, A
 
 def image_rows(ratings: Ratings, results: dict[str, Mos], *, ties: Literal["prompt", "degree"]) -> list[dict[str, Any]]:
     """List the pictures with their class, scores, intervals and numbers of votes."""
-    choice, tied = majority(ratings, ties=ties) if ratings.votes is not None else (None, None)
     matrix = list(results) == ["score"]
+    means = {"mos" if matrix else f"mos_{name}": result.mean.tolist() for name, result in results.items()}
+    intervals = {name: result.ci95.tolist() for name, result in results.items()}
+    n = results["score"].n if matrix else ratings.given().sum(axis=1)
     rows: list[dict[str, Any]] = []
     for i, image in enumerate(ratings.images):
-        row: dict[str, Any] = {"id": image}
-        if choice is not None and tied is not None and ratings.votes is not None:
-            row |= {"category": ratings.labels[choice[i]] if choice[i] >= 0 else None, "tie": bool(tied[i])}
-        for name, result in results.items():
-            row["mos" if matrix else f"mos_{name}"] = result.mean[i]
-        row["ci95"] = results["score"].ci95[i] if matrix else {name: r.ci95[i] for name, r in results.items()}
-        row["n"] = int(results["score"].n[i]) if matrix else _votes_of(ratings, i)
-        rows.append(row)
-    return rows
-
-
-def _votes_of(ratings: Ratings, image: int) -> int:
-    """How many raters said anything about this picture."""
-    said = np.zeros(len(ratings.raters), bool) if ratings.votes is None else ratings.votes[image] >= 0
-    for values in ratings.scores.values():
-        said = said | np.isfinite(values[image])
-    return int(said.sum())
+        scores = {name: values[i] for name, values in means.items()}
+        ci95 = {name: values[i] for name, values in intervals.items()}
+        rows.append({"id": image, **scores, "ci95": ci95["score"] if matrix else ci95, "n": int(n[i])})
+    if ratings.votes is None:
+        return rows
+    choice, tied = majority(ratings, ties=ties)
+    names = [*ratings.labels, None]  # -1: nobody named a class
+    said = ({"category": names[k], "tie": tie} for k, tie in zip(choice.tolist(), tied.tolist(), strict=True))
+    return [{"id": row["id"], **category, **row} for category, row in zip(said, rows, strict=True)]
 
 
 def few_votes(ratings: Ratings) -> list[Key]:

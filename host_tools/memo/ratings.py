@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from edge.errors import DataError
 from host_tools.labels import SETS, canonical, choose
 from host_tools.memo.remarks import Remarks
-from host_tools.tables import DELIMITERS, Table, read_table
+from host_tools.tables import DELIMITERS, MISSING, Table, read_table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,6 +58,13 @@ class Ratings:
     votes: Ints | None = None
     prompts: Ints | None = None
     remarks: Remarks = field(default_factory=Remarks)
+
+    def given(self) -> npt.NDArray[np.bool_]:
+        """Return where a rater said anything about a picture (images, raters)."""
+        said = np.zeros((len(self.images), len(self.raters)), bool) if self.votes is None else self.votes >= 0
+        for values in self.scores.values():
+            said = said | np.isfinite(values)
+        return said
 
     def without(self, raters: Sequence[Key]) -> Ratings:
         """Return the ratings less those of `raters`."""
@@ -178,8 +185,9 @@ class _Index:
         self.codes: dict[Key, int] = {}
 
     def encode(self, names: Sequence[Key]) -> Ints:
-        codes = self.codes
-        return np.fromiter((codes.setdefault(name, len(codes)) for name in names), np.int64, len(names))
+        for name in dict.fromkeys(names):
+            self.codes.setdefault(name, len(self.codes))
+        return np.fromiter(map(self.codes.__getitem__, names), np.int64, len(names))
 
 
 class _Labels:
@@ -194,7 +202,7 @@ class _Labels:
 
     def encode(self, values: Sequence[str], remarks: Remarks, *, what: str = "category votes") -> Ints:
         """Return the code of each value; those outside the label set are left out and counted."""
-        texts = [value.strip() for value in values]
+        texts = list(map(str.strip, values))
         known = {text: canonical(text) for text in dict.fromkeys(texts) if text not in self._code}
         if self._allowed is None:
             self._allowed = self._choose(set(known.values()))
@@ -202,7 +210,7 @@ class _Labels:
             self._code[text] = self._add(text, label) if not self._allowed or label in self._allowed else -1
         unknown = [text for text in texts if self._code[text] < 0 and text]
         remarks.add(f"{what} with an unknown emotion code, left out", len(unknown), next(iter(unknown), ""))
-        return np.fromiter((self._code[text] for text in texts), np.int64, len(texts))
+        return np.fromiter(map(self._code.__getitem__, texts), np.int64, len(texts))
 
     def _choose(self, found: set[str]) -> frozenset[str]:
         """Return the labels that count; none means that all do."""
@@ -219,17 +227,15 @@ class _Labels:
 
 def _numbers(values: Sequence[str], name: str, scale: tuple[float, float] | None, remarks: Remarks) -> Floats:
     """Parse scores; what isn't a number or lies outside the scale becomes nan and is counted."""
-    texts = [value.strip() or "nan" for value in values]
-    try:
-        numbers = np.array(texts).astype(np.float64)
-    except ValueError:
-        numbers = np.array([_number(text) for text in texts])
-        bad = [text for text, number in zip(texts, numbers, strict=True) if np.isnan(number) and text.lower() != "nan"]
-        remarks.add(f"{name} scores that are no number, left out", len(bad), next(iter(bad), ""))
+    known = {text: _number(text) for text in dict.fromkeys(values)}  # few distinct texts stand in many cells
+    numbers = np.fromiter(map(known.__getitem__, values), np.float64, len(values))
+    if words := {text for text, number in known.items() if math.isnan(number) and text.strip().lower() not in MISSING}:
+        bad = [text for text in values if text in words]
+        remarks.add(f"{_scores_of(name)} that are no number, left out", len(bad), bad[0].strip())
     if scale:
         outside = (numbers < scale[0]) | (numbers > scale[1])
         remarks.add(
-            f"{name} scores outside {scale[0]:g} to {scale[1]:g}, left out",
+            f"{_scores_of(name)} outside {scale[0]:g} to {scale[1]:g}, left out",
             int(outside.sum()),
             "".join(f"{v:g}" for v in numbers[outside][:1]),
         )
@@ -237,11 +243,16 @@ def _numbers(values: Sequence[str], name: str, scale: tuple[float, float] | None
     return numbers
 
 
+def _scores_of(name: str) -> str:
+    return "scores" if name == "score" else f"{name} scores"
+
+
 def _number(text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        return float("nan")
+        return math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 def _read_long(table: Table, mapping: Mapping[str, str], scale: tuple[float, float], labels: str) -> Ratings:
@@ -268,26 +279,23 @@ def votes_of(table: Table, name: str) -> list[str]:
     return [text.replace(",", ".") for text in texts] if table.decimal_comma else texts
 
 
-def _rows(path: Path) -> list[list[str]]:
-    """Read a CSV without a header's rules; blank lines go."""
-    text = _read_text(path)
-    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row)]
+def _rows(path: Path, limit: int | None = None) -> list[list[str]]:
+    """Read the first `limit` rows (default: all) of a CSV without a header's rules; blank lines go."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            lines = csv.reader(chain([first], file), delimiter=max(DELIMITERS, key=first.count))
+            rows = list(islice(filter(any, lines), limit))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise DataError(str(path), f"can't be read: {problem}", fix="give a CSV file in UTF-8, or Parquet") from error
     if not rows:
         raise DataError(str(path), "is empty", expected="votes, one a line, or a matrix")
     return rows
 
 
 def _first_row(path: Path) -> list[str]:
-    first = _read_text(path).partition("\n")[0]
-    return first.split(max(DELIMITERS, key=first.count))
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(str(path), f"can't be read: {error}", fix="give a CSV file in UTF-8, or Parquet") from error
+    return _rows(path, 1)[0]
 
 
 def _read_matrix(rows: list[list[str]], scale: tuple[float, float] | None, *, thing: str) -> Ratings:
@@ -306,7 +314,7 @@ def _read_matrix(rows: list[list[str]], scale: tuple[float, float] | None, *, th
         name = next(x for x in repeated[0] if repeated[0].count(x) > 1)
         raise DataError(thing, f"{name!r} occurs twice", expected="each picture and each rater once in a matrix")
     remarks = Remarks()
-    flat = _numbers([cell for row in body for cell in row[first:]], "matrix", scale, remarks)
+    flat = _numbers([cell for row in body for cell in row[first:]], "score", scale, remarks)
     grid = flat.reshape(len(body), width - first)
     if not np.isfinite(grid).any():
         raise DataError(thing, "holds no score", expected="a matrix of pictures x raters, or long votes with a header")
@@ -314,7 +322,7 @@ def _read_matrix(rows: list[list[str]], scale: tuple[float, float] | None, *, th
 
 
 def _is_score(cell: str) -> bool:
-    return not cell.strip() or cell.strip().lower() == "nan" or not math.isnan(_number(cell))
+    return cell.strip().lower() in MISSING or not math.isnan(_number(cell))
 
 
 def _is_header(row: list[str]) -> bool:

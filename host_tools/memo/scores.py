@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from edge.errors import DataError
-from host_tools.memo.humans import rater_rows
-from host_tools.memo.mos import Options, agreement, few_votes, image_rows, mean_opinion_scores, rejected_rows
+from host_tools.memo.mos import Mos, Options, agreement, few_votes, image_rows, mean_opinion_scores, rejected_rows
 from host_tools.memo.ratings import Key, Ratings
 
 
@@ -28,7 +25,12 @@ def summarise(ratings: Ratings, options: Options, *, ties: Literal["prompt", "de
     """
     results = {name: mean_opinion_scores(values, options) for name, values in ratings.scores.items()}
     if ratings.votes is None and not any(r.n.any() for r in results.values()):
-        raise DataError("ratings", "no score is left", fix="look at the counts above, or say --scale LOW:HIGH")
+        raise DataError(
+            "ratings",
+            "no score is left",
+            got=_why_none(ratings, results),
+            fix="give --scale LOW:HIGH for another scale, or --screen-on raw to take scores as they are",
+        )
     images = image_rows(ratings, results, ties=ties)
     notes = [f"{name}: {result.screening.note}" for name, result in results.items() if result.screening.note]
     if few := few_votes(ratings):
@@ -36,7 +38,7 @@ def summarise(ratings: Ratings, options: Options, *, ties: Literal["prompt", "de
     return {
         "n_images": len(ratings.images),
         "n_raters": len(ratings.raters),
-        "n_votes": int(_said(ratings).sum()),
+        "n_votes": int(ratings.given().sum()),
         "n_ties": sum(bool(row.get("tie")) for row in images),
         "rejected": rejected_rows(ratings, results),
         "images": images,
@@ -60,16 +62,14 @@ def summarise_with_models(
     if unknown or (models and ratings.votes is None):
         problem = f"there is no rater {unknown[0]!r}" if unknown else "votes without a category compare nothing"
         raise DataError("model rater", problem, got=", ".join(map(str, ratings.raters[:5])))
+    from host_tools.memo.humans import rater_rows
+
     people = ratings.without(models)
     rows = rater_rows(ratings, options, raters=models, truth=people) if models else []
     return {**summarise(people, options, ties=ties), "model_raters": rows}
 
 
-def _said(ratings: Ratings) -> np.ndarray:
-    """bool (images, raters): a rater said anything about a picture."""
-    said = np.zeros((len(ratings.images), len(ratings.raters)), bool)
-    if ratings.votes is not None:
-        said |= ratings.votes >= 0
-    for values in ratings.scores.values():
-        said |= np.isfinite(values)
-    return said
+def _why_none(ratings: Ratings, results: dict[str, Mos]) -> str:
+    reasons = [f"rater {row['rater']} {row['reason']}" for row in rejected_rows(ratings, results)]
+    more = [f"{len(reasons) - 3} more raters"] if len(reasons) > 3 else []
+    return "; ".join((*ratings.remarks.lines(), *reasons[:3], *more))

@@ -42,9 +42,10 @@ def test_matrices(tmp_path: Path, text: str, images: list, raters: list) -> None
         ("a,r1,HAP,3,-1\na,r2,HAP,3,3\n", "1 quality scores outside 0 to 5, left out (first: -1)"),
         ("a,r1,JOY?,3,3\na,r2,HAP,3,3\n", "1 category votes with an unknown emotion code, left out (first: JOY?)"),
         ("a,r1,HAP,3,x\na,r2,HAP,3,3\n", "1 quality scores that are no number, left out (first: x)"),
+        ("a,r1,HAP,3,inf\na,r2,HAP,3,NA\n", "1 quality scores that are no number, left out (first: inf)"),
         ("a,r1,HAP,3,3\na,r1,HAP,3,3\n", "1 duplicate votes of category and degree and quality; the last one counts"),
     ],
-    ids=["above", "below", "unknown-code", "no-number", "duplicate"],
+    ids=["above", "below", "unknown-code", "no-number", "infinite", "duplicate"],
 )
 def test_what_is_odd_is_counted(tmp_path: Path, lines: str, remark: str) -> None:
     assert remark in read_ratings(_write(tmp_path, LONG + lines)).remarks.lines()
