@@ -53,11 +53,8 @@ def gaze(
             "before": before,
             "after": after,
         }
-        emit_json(
-            "gaze_calibration_report",
-            {"model": model, "recording": str(recording)},
-            {**body, "passed": report.after.passed},
-        )
+        options = {"recording": str(recording), "targets": str(targets), "model": model, "set": set_ or []}
+        emit_json("gaze_calibration_report", options, {**body, "passed": report.after.passed})
         return
     print(
         f"{output}: {model}, {report.calibration.n_points} points, fit error {report.calibration.fit_error_deg:.3f} deg"

@@ -48,6 +48,9 @@ def cawf1(
         "maps": map_,
         "resamples": resamples,
         "seed": seed,
+        "kappa": kappa,
+        "sync_ms": sync_ms,
+        "att_weights": att_weights,
     }
     if as_json:
         emit_json("cawf1", options, body)

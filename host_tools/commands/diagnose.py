@@ -28,6 +28,6 @@ def diagnose(
 
     found = measure(Evaluation(load(config), config.parent, out, Engine(n_jobs=jobs)))
     if as_json:
-        emit_json("diagnose", {"config": str(config), "out": str(out)}, found)
+        emit_json("diagnose", {"config": str(config), "out": str(out), "jobs": jobs}, found)
     else:
         print("\n".join(as_text(found)))

@@ -29,6 +29,7 @@ def evaluate(
     names = tuple(name.strip() for name in devices.split(",") if name.strip())
     results = run(load(config), config.parent, out, Engine(engine, max(jobs, len(names)), names))
     if as_json:
-        emit_json("evaluate", {"config": str(config), "out": str(out)}, results)
+        options = {"config": str(config), "out": str(out), "jobs": jobs, "devices": names, "engine": engine}
+        emit_json("evaluate", options, results)
     else:
         print(f"{out}: report.html, results.json, tables/, samples/")

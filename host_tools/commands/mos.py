@@ -63,7 +63,8 @@ def mos(
         print(f"mos: {line}", file=sys.stderr)
     if as_json:
         settings = {"screen_on": screen_on.value, "std": std.value, "rescale": rescale.value, "ties": ties.value}
-        emit_json("mos", {"ratings": str(ratings), **settings}, body)
+        reading = {"scale": scale, "labels": labels, "columns": columns, "model_rater": model_rater or []}
+        emit_json("mos", {"ratings": str(ratings), **settings, **reading}, body)
     else:
         _print(body)
 

@@ -100,7 +100,8 @@ def utility(
     cells = _grid(grid) or (8, 6)
     body = utility([data for data, _ in read], fcc_series(read[0][1], series_s), unit, cells, draws)
     if json:
-        emit_json("privacy_utility", {"recordings": [str(p) for p in recordings], "series_s": series_s}, body)
+        options = {"unit": unit, "grid": grid, "draws": draws, "series_s": series_s}
+        emit_json("privacy_utility", {"recordings": [str(p) for p in recordings], **options}, body)
         return
     _print_utility(body)
 

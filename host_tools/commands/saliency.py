@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from host_tools.metrics.saliency import SaliencyScores
 
 
 def add(app: typer.Typer) -> None:
@@ -43,9 +47,21 @@ def saliency(
         jitter_seed=None if jitter == "none" else int(jitter),
         others=read_fixations(others, values.shape) if others else None,
     )
-    body = {**asdict(scores), "jitter": jitter}
+    body = {**asdict(scores), "jitter": jitter, "reason": _why_undefined(scores, fixations)}
+    if body["reason"]:
+        print(f"saliency: undefined, {body['reason']}", file=sys.stderr)
+    files = {"map": map_, "fixations": fixations, "picture": picture, "others": others}
+    options = {name: str(path) if path else None for name, path in files.items()}
     if as_json:
-        emit_json("saliency", {"map": str(map_), "fixations": str(fixations), "sigma_px": sigma_px, "once": once}, body)
+        emit_json("saliency", {**options, "sigma_px": sigma_px, "once": once, "jitter": jitter}, body)
     else:
         for name, value in body.items():
             print(f"{name:<14}{value:.6f}" if isinstance(value, float) else f"{name:<14}{value}")
+
+
+def _why_undefined(scores: SaliencyScores, fixations: Path) -> str:
+    if scores.n_fixations:
+        return ""
+    if scores.n_off_image:
+        return f"all {scores.n_off_image} fixations of {fixations} lie off the map"
+    return f"{fixations} holds no fixation"

@@ -80,6 +80,7 @@ def test_facts_given_become_checks(path: Path) -> None:
     out = as_json(path, "--labels", "happy,sad", "--kappa", "cohen=0.7", "--sync-ms", "12")
     status = {c["name"]: c["status"] for c in out["checks"]}
     assert (status["kappa"], status["synchronisation"]) == ("fail", "pass")
+    assert (out["options"]["kappa"], out["options"]["sync_ms"], out["options"]["att_weights"]) == ("cohen=0.7", 12, "")
 
 
 def test_maf1_of_gaze_and_voice(tmp_path: Path) -> None:

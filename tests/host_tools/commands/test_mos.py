@@ -32,6 +32,17 @@ def test_triples(tmp_path: Path) -> None:
     assert first["ci95"]["degree"] == pytest.approx([first["mos_degree"]] * 2)
     assert set(answer["agreement"]) == {"fleiss", "krippendorff", "krippendorff_degree", "krippendorff_quality"}
     assert answer["rejected"] == []
+    assert answer["options"] == {
+        "ratings": str(path),
+        "screen_on": "z",
+        "std": "population",
+        "rescale": "bt500",
+        "ties": "prompt",
+        "scale": "",
+        "labels": "",
+        "columns": "",
+        "model_rater": [],
+    }
 
 
 def test_a_model_as_rater_is_compared_and_stays_out_of_the_scores(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import cv2
@@ -56,3 +57,32 @@ def test_map_of_another_size_than_the_picture(files: tuple[str, ...], tmp_path: 
 def test_bad_jitter(files: tuple[str, ...]) -> None:
     with pytest.raises(DataError, match="none, or a seed"):
         run(*files, "--jitter", "some")
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [("", "f.csv holds no fixation"), ("-1,0\n0,9\n", "all 2 fixations of .*f.csv lie off the map")],
+    ids=["none", "all-off"],
+)
+def test_without_a_fixation_all_is_undefined_for_a_reason(
+    files: tuple[str, ...], rows: str, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "f.csv").write_text("x,y\n" + rows)
+    result = CliRunner().invoke(app, ["saliency", *files, "--json"], catch_exceptions=False)
+    assert re.fullmatch(f"saliency: undefined, .*{reason}\n", result.stderr)
+    out = json.loads(result.stdout)
+    assert (out["auc_judd"], out["nss"], out["cc"], out["n_off_image"]) == (None, None, None, rows.count("\n"))
+    assert re.search(reason, out["reason"])
+
+
+def test_every_option_is_named_in_the_answer(files: tuple[str, ...]) -> None:
+    options = json.loads(run(*files, "--others", files[3], "--jitter", "7", "--json"))["options"]
+    assert options == {
+        "map": files[1],
+        "fixations": files[3],
+        "picture": None,
+        "others": files[3],
+        "sigma_px": 10.0,
+        "once": False,
+        "jitter": "7",
+    }
