@@ -26,6 +26,7 @@ LABELS = tuple(sorted(CUES))
 _SCREEN = "screen = {width_mm = 320, height_mm = 240, width_px = 640, height_px = 480, distance_mm = 600}"
 _N_PARTICIPANTS = 12
 _NOISE_PX = 1.5
+_PUPIL_MM, _SURPRISED_MM = 3.5, 0.25  # made up, as all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def generate(folder: Path, *, pictures_per_emotion: int = 6, viewers: int = 4, s
                 )
                 shown[viewer] += 1
                 looks = _looks(things, rng)
-                _write_gaze(folder / sample.gaze, looks, rng)
+                _write_gaze(folder / sample.gaze, looks, rng, _SURPRISED_MM if label == "surprise" else 0.0)
                 seen.append(_Seen(sample, things, looks))
             number += 1
     layout.write(folder, _info(), [s.sample for s in seen])
@@ -107,7 +108,7 @@ def _looks(things: Sequence[Thing], rng: np.random.Generator) -> npt.NDArray[np.
     return np.array(rows)
 
 
-def _write_gaze(path: Path, looks: npt.NDArray[np.float64], rng: np.random.Generator) -> None:
+def _write_gaze(path: Path, looks: npt.NDArray[np.float64], rng: np.random.Generator, dilation_mm: float) -> None:
     step = 1000 / HZ
     places = []
     for i, (x, y, duration) in enumerate(looks):
@@ -119,11 +120,11 @@ def _write_gaze(path: Path, looks: npt.NDArray[np.float64], rng: np.random.Gener
     valid = np.ones(len(xy), dtype=bool)
     blink = int(rng.integers(len(xy)))
     valid[blink : blink + 5] = rng.random() > 0.3
-    rows = (
-        {"t_ms": round(i * step, 3), "x": round(float(x), 2), "y": round(float(y), 2), "valid": int(v)}
-        for i, ((x, y), v) in enumerate(zip(xy, valid, strict=True))
-    )
-    write_csv(path, rows, ("t_ms", "x", "y", "valid"))
+    t_ms = np.arange(len(xy)) * step
+    pupil = _PUPIL_MM + dilation_mm * np.clip(t_ms / 1000 - 0.5, 0, 1) + rng.normal(0, 0.2, len(xy))
+    columns = zip(t_ms.round(3), xy[:, 0].round(2), xy[:, 1].round(2), valid.astype(int), pupil.round(3), strict=True)
+    names = ("t_ms", "x", "y", "valid", "pupil_mm")
+    write_csv(path, (dict(zip(names, row, strict=True)) for row in columns), names)
 
 
 def _write_annotations(folder: Path, seen: Sequence[_Seen], rng: np.random.Generator) -> None:
@@ -208,6 +209,11 @@ predictions = "predictions/face-sdk.csv"
 [[systems]]
 name = "probe"          # a linear probe on the scene embedding, fitted on the train split; attends by its class maps
 kind = "probe"
+
+[patterns]              # what the annotators call the regions that emotion patterns speak of
+threat = ["spider", "thorns"]
+exit = ["house"]
+repellent = ["slime"]
 
 [sweeps]
 window = ["20%", "25%", "30%", "100px"]

@@ -53,6 +53,15 @@ class SweepConfig(Section, frozen=True):
     gamma: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0, 2.0)
 
 
+class PatternConfig(Section, frozen=True):
+    """What annotators call the regions that emotion patterns speak of."""
+
+    threat: tuple[str, ...] = ("threat",)
+    exit: tuple[str, ...] = ("exit", "door")
+    face: tuple[str, ...] = ("face",)
+    repellent: tuple[str, ...] = ("repellent",)
+
+
 class EvaluateConfig(Section, frozen=True):
     """One evaluation; paths are relative to its file. `weights_by = "predicted"` leaks a prediction into its weight."""
 
@@ -74,6 +83,7 @@ class EvaluateConfig(Section, frozen=True):
     models: ModelsConfig = ModelsConfig()
     environment: EnvironmentConfig = EnvironmentConfig()
     sweeps: SweepConfig = SweepConfig()
+    patterns: PatternConfig = PatternConfig()
 
 
 def load(path: Path) -> EvaluateConfig:

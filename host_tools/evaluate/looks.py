@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from edge.attention import pupil_change_mm
 from edge.config import FixationConfig, GazeConfig
 from edge.errors import DataError
 from edge.files import sha256_file
@@ -25,12 +26,16 @@ from host_tools.engine import Engine, Work, run
 
 Array = npt.NDArray[np.float64]
 FOREVER_NS = 1 << 62
+PUPIL_BASELINE_MS = 500
 BATCH = 16  #: samples a job; fixed, so that results don't depend on how many jobs run at once
 
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The recorded fixations of one sample, in scene pixels. `reason` says why there are none."""
+    """The recorded fixations of one sample, in scene pixels. `reason` says why there are none.
+
+    `pupil_change_mm` is the blink-cleaned change of pupil diameter after the first `PUPIL_BASELINE_MS`.
+    """
 
     x_px: Array
     y_px: Array
@@ -40,6 +45,7 @@ class Looks:
     n_samples: int = 0
     n_invalid: int = 0
     hz: float = math.nan
+    pupil_change_mm: float = math.nan
     reason: str = ""
 
     def __len__(self) -> int:
@@ -75,6 +81,7 @@ def find(
         "fixations": msgspec.to_builtins(fixations or dataset.info.fixations),
         "projection": dataset.info.projection,
         "hz": hz,
+        "pupil_baseline_ms": PUPIL_BASELINE_MS,
     }
     given = dataset.given_fixations
     jobs = ({"samples": part} for part in batches(_describe(dataset, fixations_given=given is not None)))
@@ -135,10 +142,10 @@ def _detect(gaze: GazeConfig, settings: FixationConfig, size: tuple[int, int], *
         raw = thin(source.read_until(FOREVER_NS), hz)
         start_ns = raw[0].t_ns if raw else 0
         if sphere:
-            samples: Iterable[GazeSample] = (_on_sphere(r, source.info, size, gaze.source) for r in raw)
+            samples = [_on_sphere(r, source.info, size, gaze.source) for r in raw]
         else:
             mapping = open_mapping(source, gaze, size if size[0] else None)
-            samples = map(mapping, raw)
+            samples = [mapping(r) for r in raw]
         found = detect(samples, settings, 0.0 if hz else source.info.hz_declared)
     return Looks(
         *_places(found.fixations, size, sphere=sphere),
@@ -148,6 +155,7 @@ def _detect(gaze: GazeConfig, settings: FixationConfig, size: tuple[int, int], *
         n_samples=found.n_samples,
         n_invalid=found.n_invalid,
         hz=found.hz_measured,
+        pupil_change_mm=pupil_change_mm(samples, start_ns + PUPIL_BASELINE_MS * 1_000_000),
         reason="" if found.fixations else "no fixation found in the gaze",
     )
 

@@ -116,6 +116,7 @@ def _attention(section: Section, results: dict[str, Any], folder: Path) -> None:
     if shown:
         section.pictures(shown)
     tb.dynamics(results).add_to(section)
+    tb.patterns(results).add_to(section)
     for table in (tb.regions(results), tb.transitions(results)):
         if table.rows:
             table.add_to(section)

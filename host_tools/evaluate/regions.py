@@ -250,8 +250,7 @@ def assign(points: Points, clusters: Sequence[Cluster], state: Evaluation, size:
         return [NOWHERE] * len(points)
     apart = distances(points, np.array([(c.x_px, c.y_px) for c in clusters]), size, sphere=state.sphere)
     nearest = apart.argmin(axis=1)
-    reach = _reach(state)
-    return [clusters[k].label if apart[i, k] <= reach else NOWHERE for i, k in enumerate(nearest)]
+    return [clusters[k].label if apart[i, k] <= state.reach else NOWHERE for i, k in enumerate(nearest)]
 
 
 def pairwise_agreement(regions: Regions) -> dict[str, float]:
@@ -286,16 +285,12 @@ def _describe(
         said: dict[str, tuple[float, str]] = {}
         for annotator, place, label in annotations:
             apart = float(distances(centre, place, size, sphere=state.sphere)[0, 0])
-            if apart <= _reach(state) and apart < said.get(annotator, (np.inf, ""))[0]:
+            if apart <= state.reach and apart < said.get(annotator, (np.inf, ""))[0]:
                 said[annotator] = apart, label
         names = {annotator: label for annotator, (_, label) in sorted(said.items())}
         x, y = centre[0].tolist()
         clusters.append(Cluster(media, number, x, y, len(members), names))
     return clusters
-
-
-def _reach(state: Evaluation) -> float:
-    return state.config.cluster_deg if state.sphere else state.config.cluster_px
 
 
 def _dynamics(state: Evaluation, regions: Regions, i: int) -> dict[str, float]:

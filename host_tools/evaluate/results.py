@@ -22,6 +22,7 @@ from host_tools.evaluate import cases as cs
 from host_tools.evaluate import cawf1 as ev
 from host_tools.evaluate import gamma as gm
 from host_tools.evaluate import regions as rg
+from host_tools.evaluate.patterns import emotion_patterns
 from host_tools.evaluate.run import Evaluation
 from host_tools.evaluate.systems import content_hash
 from host_tools.metrics import checks as ck
@@ -61,6 +62,7 @@ def collect(state: Evaluation) -> dict[str, Any]:
         "regions": [row for scored in state.scored for row in rg.per_region(state, regions, scored)],
         "transitions": rg.transitions(state, regions),
         "dynamics": rg.dynamics_by_emotion(state, regions),
+        "patterns": emotion_patterns(state),
         "over_time": [row for scored in state.scored for row in rg.over_time(state, scored)],
         "fcc_histograms": cs.histograms(state),
         "fixation_maps": cs.fixation_maps(state),

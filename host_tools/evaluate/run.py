@@ -88,6 +88,11 @@ class Evaluation:
     def sphere(self) -> bool:
         return self.dataset.info.projection == "panorama"
 
+    @property
+    def reach(self) -> float:
+        """How far a region reaches: pixels, or degrees on a panorama."""
+        return self.config.cluster_deg if self.sphere else self.config.cluster_px
+
     @cached_property
     def looks(self) -> list[Looks]:
         found = find(self.dataset, engine=self.engine, done_dir=self.done_dir)

@@ -31,6 +31,7 @@ def all_tables(results: Results) -> list[ReportTable]:
         regions(results),
         transitions(results),
         dynamics(results),
+        patterns(results),
         over_time(results),
         same_label_two_scenes(results),
         checks(results),
@@ -250,6 +251,15 @@ def dynamics(results: Results) -> ReportTable:
     rows = [[r["emotion"], r["n"], *(r.get(key) for key in keys)] for r in results["dynamics"]]
     columns = ("emotion", "samples", *(key.replace("_", " ") for key in keys))
     return ReportTable("dynamics", "Gaze dynamics per emotion; means over samples.", columns, rows)
+
+
+def patterns(results: Results) -> ReportTable:
+    """How well each emotion's pattern of looking tells it from the rest."""
+    columns = ("emotion", "samples", "with the label", "mean with it", "mean without", "AUC", "95 % interval", "remark")
+    keys = ("emotion", "n", "n_with_label", "mean_with_label", "mean_without", "auc")
+    rows = [[*(r[key] for key in keys), interval(r["ci95"]), r["reason"]] for r in results["patterns"]]
+    caption = "Emotion patterns, 0 to 1 each, and their AUC against the label: 0.5 tells nothing."
+    return ReportTable("patterns", caption, columns, rows)
 
 
 def over_time(results: Results) -> ReportTable:

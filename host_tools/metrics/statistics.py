@@ -180,6 +180,36 @@ def roc_auc(positive: npt.ArrayLike, negative: npt.ArrayLike) -> float:
     return 0.5 * (cliffs_delta(positive, negative) + 1)
 
 
+def resampled_auc(
+    values: npt.ArrayLike,
+    positive: npt.ArrayLike,
+    clusters: Sequence[str] | npt.NDArray | None = None,
+    *,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> Array:
+    """Return the ROC AUC (n_resamples,) of `values` (n,) for `positive` (n,) in bootstrap resamples of clusters.
+
+    `nan` in a resample without either kind.
+    """
+    if not np.size(values):
+        return np.full(n_resamples, np.nan)
+    value, is_positive = np.asarray(values, dtype=np.float64), np.asarray(positive, dtype=bool)
+    codes = cluster_codes(clusters, len(value))
+    order = np.argsort(value, kind="stable")
+    value, is_positive, codes = value[order], is_positive[order], codes[order]
+    ties = np.flatnonzero(np.concatenate([[True], value[1:] != value[:-1]]))
+    found = []
+    for counts in _draw_counts(int(codes.max()) + 1, n_resamples, seed):
+        for drawn in counts:
+            times = drawn[codes]
+            above, below = (np.add.reduceat(times * of, ties) for of in (is_positive, ~is_positive))
+            pairs = above.sum() * below.sum()
+            # A positive beats all negatives of lower value, and half of its equals.
+            found.append(float(above @ (np.cumsum(below) - below / 2)) / pairs if pairs else float("nan"))
+    return np.array(found)
+
+
 def _adjust(p_values: npt.ArrayLike, rule: Callable[[Array, int], Array]) -> Array:
     given = np.asarray(p_values, dtype=np.float64)
     adjusted = np.full(len(given), np.nan)

@@ -53,6 +53,17 @@ def test_every_system_is_scored_under_its_sources(results: dict[str, Any]) -> No
             assert 0 < body["mean_fcc"]["value"] < 1
 
 
+def test_emotion_patterns_stand_in_results_and_report(results: dict[str, Any], example: Path) -> None:
+    rows = {row["emotion"]: row for row in results["patterns"]}
+    assert list(rows) == ["happy", "sad", "angry", "fear", "surprise", "disgust"]
+    assert all(rows[name]["n"] == 12 and 0 <= rows[name]["auc"] <= 1 for name in ("happy", "sad", "surprise"))
+    # Only pictures with slime have the repellent region, and all of them are labelled disgust.
+    assert (rows["disgust"]["n"], rows["disgust"]["auc"]) == (2, None)
+    assert rows["disgust"]["reason"] == "needs samples with the label and without it"
+    assert len((example / "out" / "patterns.csv").read_text().splitlines()) == 13
+    assert "Emotion patterns" in (example / "out" / "report.html").read_text()
+
+
 def test_observed_fcc_is_equal_for_all_systems(results: dict[str, Any]) -> None:
     values = {system["sources"]["observed"]["mean_fcc"]["value"] for system in results["systems"].values()}
     assert len(values) == 1

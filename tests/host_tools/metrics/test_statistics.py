@@ -90,3 +90,11 @@ def test_effect_sizes_by_hand() -> None:
     assert st.cliffs_delta([1, 2, 3], [2]) == 0.0
     assert st.cliffs_delta([3, 4], [1, 3]) == pytest.approx(3 / 4)
     assert st.roc_auc([3, 4], [1, 3]) == pytest.approx(7 / 8)
+
+
+def test_resampled_auc_is_the_auc_of_each_resample() -> None:
+    value, positive = [1.0, 2.0, 2.0, 3.0], [False, True, False, True]
+    aucs = st.resampled_auc(value, positive, ["a", "a", "b", "b"], n_resamples=200)
+    assert set(aucs.tolist()) == {1.0, 0.875}  # a twice: 2 > 1; b twice: 3 > 2; both: 2 > 1, 2 = 2, 3 > 1, 3 > 2
+    assert np.isnan(st.resampled_auc(value, [True] * 4, n_resamples=3)).all()
+    assert np.isnan(st.resampled_auc([], [], n_resamples=3)).all()
