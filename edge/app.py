@@ -7,6 +7,7 @@ the same files give the same events.
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -33,6 +34,7 @@ from edge.privacy import Redactor
 from edge.profiling import StageTimer
 from edge.records import Fixation, Frame, RedactedFrame, Telemetry
 from edge.stages import NetworkStages
+from edge.stopping import StopSignal
 from edge.telemetry import TelemetrySource, open_telemetry
 
 
@@ -60,6 +62,7 @@ class Summary:
     refused_sinks: list[str] = field(default_factory=list)
     deadlines_missed: int = 0
     pictures_dropped: int = 0
+    stopped: str = ""  #: the signal that ended a run on files before its end
 
     def count_step(self, step: Step) -> None:
         """Take in what the score recipe found."""
@@ -97,11 +100,29 @@ class Summary:
             f"{self.frames_withheld} pictures withheld",
             f"{self.model} on {self.provider}; score path without inference {path_ms:.2f} ms median",
         ]
+        if self.stopped:
+            lines.insert(0, f"stopped early by {self.stopped}: what follows is of the part before")
         return lines + [f"written: {path}" for path in (self.events, self.video, self.recording) if path]
 
 
-def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer: StageTimer | None = None) -> Summary:
+def run(
+    config: Config,
+    *,
+    on_step: Callable[[Step], None] | None = None,
+    timer: StageTimer | None = None,
+    stop: StopSignal | None = None,
+) -> Summary:
     """Run the whole pipeline over file sources and return what it did.
+
+    Parameters
+    ----------
+    config : Config
+    on_step : callable, optional
+        Gets what the score recipe found, picture by picture.
+    timer : StageTimer, optional
+    stop : StopSignal, optional
+        Ends the run after the picture in work: what was found by then is written whole, and `stopped` in the summary
+        and in the `end` event says that there would have been more.
 
     Raises
     ------
@@ -117,6 +138,8 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
             raise ConfigError("scene.source", "is a recording, but gaze is live", fix=fix)
         size = (scene.info.width, scene.info.height)
         mapping = open_mapping(gaze, config.gaze, size)
+        if gaze.doubt:
+            print(f"emogaze: {config.gaze.source} {gaze.doubt}", file=sys.stderr)
         timer = timer or StageTimer()
         stages = NetworkStages(config, timer)
         stack.callback(stages.close)
@@ -141,7 +164,7 @@ def run(config: Config, *, on_step: Callable[[Step], None] | None = None, timer:
         emitter = Emitter(sinks)
         emitter.event("session", 0, header)
         loop = FileLoop(config, score, redact, stages, emitter, summary, timer)
-        loop.run(scene, gaze, face_camera, telemetry, on_step)
+        loop.run(scene, gaze, face_camera, telemetry, on_step, stop or StopSignal())
     summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
     if config.sinks.summary:
         write_json(Path(config.sinks.summary), summary.as_dict())
@@ -171,17 +194,22 @@ class FileLoop:
         face_camera: FrameSource | None,
         telemetry: TelemetrySource | None,
         on_step: Callable[[Step], None] | None,
+        stop: StopSignal,
     ) -> None:
         wait_ns = self._config.gaze.wait_ms * NS_PER_MS
         faces = NewestFace(face_camera)
         t_ns = 0
-        while (frame := self._read(scene)) is not None:
+        while not stop.name and (frame := self._read(scene)) is not None:
             raw_gaze = gaze.read_until(frame.t_ns + wait_ns)
             state = telemetry.at(frame.t_ns) if telemetry else None
             step = self._step(frame, raw_gaze, faces.until(frame.t_ns), state)
             t_ns = frame.t_ns
             if on_step:
                 on_step(step)
+        self._summary.stopped = stop.name
+        if stop.name:
+            self._finish(t_ns)
+            return
         if not self._summary.frames:
             raise SourceError(self._config.scene.source, "holds no picture in the given span")
         if not self._summary.gaze_samples:
@@ -232,7 +260,8 @@ class FileLoop:
         summary = self._summary
         summary.latency_ms = self._timer.summary()
         counts = {"frames": summary.frames, "gaze_samples": summary.gaze_samples, "fixations": summary.fixations}
-        self._emitter.event("end", t_ns, counts)
+        stopped = {"stopped": summary.stopped} if summary.stopped else {}
+        self._emitter.event("end", t_ns, {**counts, **stopped})
 
 
 def step_to_plain(frame: Frame, step: Step) -> dict[str, Any]:

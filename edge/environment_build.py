@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -23,9 +24,13 @@ from edge.manifest import Manifest
 from edge.records import Image
 from edge.separation import separation
 
+log = logging.getLogger(__name__)
+
 SCALES = (0.75, 1.0, 1.5)  #: sides of the tiles as multiples of the window
 _STRIDE = 0.5  #: between tiles, as a share of their side
 _JPEG_QUALITY = 85
+_LEAST_CONTRAST = 2.0  #: standard deviation in grey levels; of less, a view shows nothing
+_LEAST_SIDE_PX = 64  #: windows of smaller pictures hold a few dozen pixels, enlarged to what the model takes
 _SAMPLED_VIEWS = 16  #: views that the separation is measured on
 
 
@@ -134,6 +139,17 @@ def canary_view(manifest: Manifest) -> list[View]:
     return [View(f"{manifest.name}/{manifest.canary.file}", read_picture(manifest.folder / manifest.canary.file).image)]
 
 
+def doubt_of(image: Image) -> str:
+    """Say why a reference view is of little use, if it is."""
+    height, width = image.shape[:2]
+    contrast = float(image.std(axis=(0, 1)).max())
+    if contrast < _LEAST_CONTRAST:
+        return f"shows nothing: its grey levels vary by {contrast:.1f} of 255"
+    if min(width, height) < _LEAST_SIDE_PX:
+        return f"is only {width}x{height} px: what its windows hold is enlarged and says little"
+    return ""
+
+
 def tiles(width: int, height: int, window: str) -> list[tuple[int, int, int]]:
     """Return (x, y, side) of squares at each scale that cover a picture edge to edge, half overlapping."""
     base = window_px(width, height, window)
@@ -176,15 +192,21 @@ def build(
     Raises
     ------
     CacheError
-        There is no view, or too few vectors for a projection.
+        There is no view, none shows anything, or there are too few vectors for a projection.
     """
     done, sample, still = Build(), _Sample(_SAMPLED_VIEWS, seed), StillScene(score.still_tolerance)
+    doubts: dict[str, str] = {}
     for view in views:
+        if doubt := doubt_of(view.image):
+            doubts[view.name] = doubt
+            log.warning("environment: view %s %s", view.name, doubt)
         if not still.check(view.image):
             _embed_view(done, embedder, view, score.window, regions)
             sample.offer(view.image)
     if not done.names:
         raise CacheError("environment", "there is no reference view", fix="give pictures or a clip")
+    if all("shows nothing" in doubts.get(name, "") for name in done.names):
+        raise CacheError("environment", f"no view shows anything: {done.names[0]} {doubts[done.names[0]]}")
     cache = _fit(done, embedder, score, regions)
     if not measured:
         return cache

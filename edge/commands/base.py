@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from edge import plugins
 from edge.errors import EmoGazeError
 from edge.files import plain
+from edge.stopping import exit_on_sigterm
 
 if TYPE_CHECKING:
     import typer
@@ -21,7 +22,8 @@ T = TypeVar("T")
 def run(app: typer.Typer, name: str) -> None:
     """Run a command line. What a user can mend ends in one line on stderr and exit code 1."""
     try:
-        app(prog_name=name)
+        with exit_on_sigterm(name):
+            app(prog_name=name)
     except EmoGazeError as error:
         print(f"{name}: {error}", file=sys.stderr)
         sys.exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,6 +48,8 @@ def fixations(
         if source.info.live:
             raise SourceError(str(file), "is a live stream", fix="record it first")
         mapping = open_mapping(source, config.gaze)
+        if source.doubt:
+            print(f"emogaze fixations: {file} {source.doubt}", file=sys.stderr)
         result = detect(map(mapping, source), config.fixations, source.info.hz_declared)
     options = {
         **{key: getattr(config.gaze, key) for key in ("columns", "time_unit", "origin", "geometry")},
@@ -54,7 +57,7 @@ def fixations(
         "units": source.info.units,
         "geometry_nominal": mapping.nominal,
         "simulated": source.info.simulated,
-        "note": source.info.note,
+        "note": "; ".join(filter(None, (source.info.note, source.doubt))),
         "fixations": to_dict(config)["fixations"],
     }
     if json:

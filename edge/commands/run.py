@@ -28,22 +28,26 @@ def run(
     from edge.config import load, to_dict
     from edge.errors import ConfigError
     from edge.live.run import run_live
+    from edge.stopping import stop_on_signals
 
     overrides = list(set_ or [])
     overrides += [f"{key}={_quoted(text)}" for key, text in (("scene.source", camera), ("gaze.source", gaze)) if text]
     settings = load(config, overrides, preset=preset)
-    for key, option, value in (
-        ("scene.source", "--camera", settings.scene.source),
-        ("gaze.source", "--gaze", settings.gaze.source),
-    ):
-        if not value:
-            raise ConfigError(key, "is not set", fix=f"set it in a file (-c) or with {option}")
-    summary = (run_live if is_live(settings.scene) else run_files)(settings)
+    needed = {"--camera": ("scene.source", settings.scene.source), "--gaze": ("gaze.source", settings.gaze.source)}
+    unset = {option: key for option, (key, value) in needed.items() if not value}
+    if unset:
+        problem = "is not set" if len(unset) == 1 else "are not set"
+        fix = f"set it in a file (-c) or with {' and '.join(unset)}"
+        raise ConfigError(" and ".join(unset.values()), problem, fix=fix)
+    with stop_on_signals() as stop:  # a live run ends by a signal, and has its own way to
+        summary = run_live(settings) if is_live(settings.scene) else run_files(settings, stop=stop)
     if json:
         emit_json("run", to_dict(settings), summary.as_dict())
     else:
         for line in summary.lines():
             print(line)
+    if summary.stopped:
+        raise typer.Exit(stop.exit_code)
 
 
 def _quoted(text: str) -> str:

@@ -49,6 +49,7 @@ class GazeSource(ABC):
 
     info: GazeInfo
     geometry: Geometry | None = None  #: what the source itself knows of its camera or screen
+    doubt: str = ""  #: why nothing can come of a recording, though it can be read
 
     @abstractmethod
     def read_until(self, t_ns: int) -> list[RawGaze]:

@@ -77,6 +77,7 @@ class RecordedGaze(GazeSource):
             _filled(table.pupil_mm, np.nan, n),
             _filled(table.openness, np.nan, n),
         )
+        self.doubt = _doubt(self._rest[3])
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -102,6 +103,14 @@ class RecordedGaze(GazeSource):
         start, self._next = self._next, max(self._next, end)
         columns = (column[start : self._next].tolist() for column in (self._t_ns, *self._rest))
         return [RawGaze(*row) for row in zip(range(start, self._next), *columns, strict=True)]
+
+
+def _doubt(valid: npt.NDArray[np.bool_]) -> str:
+    if not valid.any():
+        return f"none of its {len(valid)} samples is valid: no fixation and no score can come of it"
+    if len(valid) == 1:
+        return "holds one sample: no rate, no fixation and no score can come of it"
+    return ""
 
 
 def _filled(column: Floats | None, default: float, n: int) -> Floats:

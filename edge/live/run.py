@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -24,6 +22,7 @@ from edge.live.start import Start, Stopped
 from edge.live.supervisor import Supervisor
 from edge.outputs import Emitter, refused_sinks, without_sinks
 from edge.pipeline import Step
+from edge.stopping import stop_on_signals
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
     summary = Summary(refused_sinks=refused, events=config.sinks.events, video=config.sinks.video)
     with ExitStack() as stack:
         stack.enter_context(closing(logs.set_up(config.live.log_level, config.live.log_format)))
-        stop = _stop_on_signals(stack)
+        stop = stack.enter_context(stop_on_signals()).event
         emitter = Emitter([])
         supervisor = stack.enter_context(closing(Supervisor(config, emitter, summary)))
         control = _open_control(config, supervisor, stack)
@@ -71,19 +70,3 @@ def _open_control(config: Config, supervisor: Supervisor, stack: ExitStack) -> C
         ring = KeyRing(keys_dir(config.keys.dir))
         stack.enter_context(closing(RemoteControl(config.live.control_address, ring, control.respond)))
     return control
-
-
-def _stop_on_signals(stack: ExitStack) -> threading.Event:
-    """Return an event that SIGINT and SIGTERM set; a second one interrupts whatever is under way."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        return stop
-
-    def handle(number: int, _: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        stack.callback(signal.signal, number, signal.signal(number, handle))
-    return stop

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from edge.errors import EmoGazeError
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
 from edge.ladder import Ladder, Rung, write_ladder
+from edge.stopping import stop_on_signals
 from host_tools.rerun import rerun
 
 SEED, HZ = 3, 200.0
@@ -113,6 +115,30 @@ def test_every_picture_left_as_video(first: tuple[Path, Summary]) -> None:
     assert summary["frames"] == frames
     assert summary["faces_covered"] <= summary["faces_seen"] > 0
     assert set(summary["latency_ms"]["score_path_without_inference"]) == {"n", "p50", "p90", "p99", "max"}
+
+
+def test_a_run_that_is_stopped_ends_well_and_says_so(inputs: Path, tmp_path: Path) -> None:
+    import av
+
+    with stop_on_signals() as stop:
+        summary = run(settings(inputs, tmp_path), on_step=lambda step: signal.raise_signal(signal.SIGTERM), stop=stop)
+    assert (summary.frames, summary.stopped) == (1, "SIGTERM")
+    assert summary.lines()[0].startswith("stopped early by SIGTERM")
+    assert json.loads((tmp_path / "summary.json").read_text())["stopped"] == "SIGTERM"
+    last = list(events.read_log(tmp_path / "events.ndjson"))[-1]
+    assert (last.kind, last.payload["stopped"]) == ("end", "SIGTERM")
+    with av.open(str(tmp_path / "redacted.mp4")) as container:
+        assert sum(1 for _ in container.decode(video=0)) == 1
+
+
+def test_gaze_without_a_valid_sample_is_said(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (inputs / "gaze.csv").read_text().splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("t,"))
+    lost = [line.split(",")[0] + "," * lines[head].count(",") for line in lines[head + 1 :]]
+    (tmp_path / "lost.csv").write_text("\n".join([*lines[: head + 1], *lost]) + "\n")
+    given = settings(inputs, tmp_path, f"gaze.source='{tmp_path / 'lost.csv'}'", "scene.end_s=2.1")
+    assert run(given).scores == 0
+    assert f"none of its {len(lost)} samples is valid" in capsys.readouterr().err
 
 
 def test_clinical_preset_starts_no_file_sink_and_says_so(

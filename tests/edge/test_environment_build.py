@@ -52,6 +52,19 @@ def test_build_counts_and_leaves_out_what_stands_still() -> None:
     assert np.isnan(cache.info.separation["auc_retrieved"]), "no other environment was given"
 
 
+def test_views_that_show_nothing_or_little_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    dark = noise(3) // 128
+    views = [View("dark", dark), View("small", noise(1, (40, 50))), View("good", noise(2))]
+    build(embedder(), views, ScoreConfig())
+    said = [record.getMessage() for record in caplog.records]
+    assert [line.rpartition(":")[0] for line in said] == [
+        "environment: view dark shows nothing",
+        "environment: view small is only 50x40 px",
+    ]
+    with pytest.raises(CacheError, match="no view shows anything: dark shows nothing"):
+        build(embedder(), [View("dark", dark)], ScoreConfig())
+
+
 def test_a_cached_window_finds_itself_with_its_region() -> None:
     view = View("a", noise(3))
     regions = Regions(

@@ -69,3 +69,16 @@ def test_one_clear_line(tmp_path: Path, options: list[str], words: str) -> None:
     assert done.stdout == ""
     (line,) = done.stderr.strip().splitlines()
     assert words in line
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [("0,nan,\n1,,nan\n", "none of its 2 samples is valid"), ("0,1,2\n", "holds one sample")],
+    ids=["no valid one", "one"],
+)
+def test_a_recording_that_nothing_can_come_of_is_said(tmp_path: Path, rows: str, words: str) -> None:
+    file = tmp_path / "gaze.csv"
+    file.write_text("t,x,y\n" + rows)
+    done = emogaze(file, "--time-unit", "s", "--units", "deg", "--json")
+    assert words in done.stderr
+    assert words in json.loads(done.stdout)["options"]["note"]
