@@ -76,10 +76,11 @@ class HttpReader(Reader):
 
     def _connect(self, source: str) -> socket.socket:
         url = urlsplit(source)
-        secure = url.scheme == "https"
-        connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(
-            url.hostname or "", url.port, timeout=CONNECT_TIMEOUT_S
-        )
+        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        try:
+            connection = kind(url.hostname or "", url.port, timeout=CONNECT_TIMEOUT_S)
+        except ValueError as error:
+            raise SourceError(self._name, f"is no address: {error}", expected="http://HOST:PORT/PATH") from None
         try:
             connection.connect()
         except TimeoutError:

@@ -52,7 +52,7 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
         except Stopped:
             log.info("stopped before the first score")
         except Exception as error:
-            supervisor.complain("runtime", "failed", str(error))
+            supervisor.fail(str(error))
             raise
     if config.sinks.summary:
         write_json(Path(config.sinks.summary), summary.as_dict())

@@ -183,6 +183,9 @@ class Start:
         face = open_face_camera(self._config, stack)
         if face is not None:
             self._cameras["face"] = face
+        for role, camera in self._cameras.items():
+            log.info("%s: %s", role, camera.info.source)
+        log.info("gaze: %s", self._config.gaze.source)
 
     def _open_gaze(self) -> GazeSource:
         gaze = open_gaze(self._config.gaze)

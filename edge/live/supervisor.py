@@ -77,6 +77,11 @@ class Supervisor:
         if self.health.summary != before:
             self.report()
 
+    def fail(self, reason: str) -> None:
+        """Note what ends the run; who started it says so in its last line."""
+        self.health.report("runtime", "failed", reason, self._clock())
+        self.report()
+
     def apart(self, distance_ns: int) -> None:
         """Note how far the nearest gaze sample was from a picture that was scored."""
         self._apart_ns.append(distance_ns)
@@ -168,7 +173,9 @@ class Supervisor:
         return (self._config.face_camera if name == "face" else self._config.scene).frozen_after_ms
 
     def _judge_synchronisation(self) -> tuple[Level, str]:
-        if len(self._apart_ns) < SYNC_WINDOW or self.monitors["gaze"].silent(self._clock()):
+        if "gaze" in self.monitors and self.monitors["gaze"].silent(self._clock()):
+            self._apart_ns.clear()  # gaze that comes back isn't judged by the pictures that went without it
+        if len(self._apart_ns) < SYNC_WINDOW:
             return "ok", ""
         limit_ms = self._config.live.sync_ms
         beyond = self._apart_p95_ms() > limit_ms

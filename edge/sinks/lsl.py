@@ -1,8 +1,9 @@
 """The scores as a Lab Streaming Layer outlet, so that recorders on this machine can keep them beside other streams.
 
 Off by default: LSL is neither encrypted nor authenticated. The outlet lives in a process of its own, whose LSL is told
-to answer on this machine alone, whatever scope the gaze inlet uses. One sample per score, stamped with the time of its
-frame (LSL's clock on Linux is the host's monotonic clock in seconds); what is undefined is nan.
+to answer on this machine alone, whatever scope the gaze inlet uses, and whose sockets are bound to the loopback device.
+One sample per score, stamped with the time of its frame (LSL's clock on Linux is the host's monotonic clock in
+seconds); what is undefined is nan.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ EMOTIONS = sorted(set(SYNONYMS.values()))
 CHANNELS = ["fcc_now", "fcc", "sim_local", "sim_global", *(f"p_{name}" for name in EMOTIONS)]
 #: One sample on the pipe to the outlet's process: the stamp in seconds, then the channels.
 ROW = struct.Struct(f"<{1 + len(CHANNELS)}d")
+NOT_KEPT = 3  #: exit code of the outlet's process: other hosts could reach it
 _ON_THIS_MACHINE = "[multicast]\nResolveScope = machine\n"
 
 
@@ -72,10 +74,14 @@ class LslOutlet(Sink):
         except BlockingIOError:
             self.dropped += 1
         except OSError:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1)
             code = self._process.poll()
-            raise SinkError(
-                "sinks.lsl_outlet", f"its process ended with code {code}", fix="is liblsl installed?"
-            ) from None
+            problem, fix = f"its process ended with code {code}", "is liblsl installed?"
+            if code == NOT_KEPT:
+                problem = "the kernel doesn't let it keep its sockets on this machine"
+                fix = "Linux before 5.7 wants CAP_NET_RAW for that"
+            raise SinkError("sinks.lsl_outlet", problem, fix=fix) from None
 
     def close(self) -> None:
         if self._process.stdin is not None and not self._process.stdin.closed:

@@ -350,6 +350,21 @@ def test_a_recorder_on_this_machine_gets_scores_with_their_frame_times():
     assert 10 <= stamp < 10 + 100 / 30 + 1e-6
 
 
+def test_every_socket_of_an_outlet_is_bound_to_the_loopback_device():
+    code = (
+        "import socket, pylsl\n"
+        "from edge.sinks import _outlet\n"
+        "outlet = pylsl.StreamOutlet(pylsl.StreamInfo('kept', 'x', 1, 0, pylsl.cf_double64, ''))\n"
+        "_outlet.keep_on_this_machine()\n"
+        "inet = [s for s in _outlet._sockets() if s.family != socket.AF_UNIX]\n"
+        "print(len(inet), {s.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16) for s in inet})"
+    )
+    command = [sys.executable, "-c", code]
+    out = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    n, _, devices = out.strip().partition(" ")
+    assert int(n) >= 3 and devices == "{b'lo\\x00'}"
+
+
 def test_an_outlet_that_died_is_an_error_and_closing_does_not_hang():
     outlet = LslOutlet()
     outlet._process.kill()
