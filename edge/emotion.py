@@ -80,7 +80,8 @@ class EmotionClassifier:
         if min(face.shape[:2]) < MIN_SIDE_PX:
             return self._none(t_ns, subject, "face_too_small")
         fill_input(face, self._spec, self._batch[0])
-        values = self.model.infer({self._spec.name: self._batch}, (self._output,))[self._output][0]
+        outputs = self.model.infer({self._spec.name: self._batch}, (self._output,), trusted=True)
+        values = outputs[self._output][0]
         probabilities = self._probabilities(values.astype(np.float64))
         label = self._labels[int(probabilities.argmax())]
         named = dict(zip(self._labels, probabilities.tolist(), strict=True))

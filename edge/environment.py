@@ -25,7 +25,8 @@ ENV_FILE = "env.json"
 FORMAT = 1
 SCALES = ("local", "global")
 
-_FLAT_UP_TO = 4000  #: vectors; a flat search of more takes longer than a frame's score may
+_FLAT_UP_TO = 500  #: vectors; beyond that the graph is faster, since a flat search reads every vector from memory
+_LINKS, _BUILD_DEPTH, _SEARCH_DEPTH = 32, 200, 64  #: of the graph: `M`, `efConstruction`, `efSearch`
 #: One row per cached window: its view, place, side (pixels of the view) and region (-1: none).
 ENTRY = np.dtype([("view", "<i4"), ("x", "<i4"), ("y", "<i4"), ("side", "<i4"), ("region", "<i4")])
 
@@ -66,18 +67,19 @@ class EnvironmentInfo(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_
 
 
 def build_index(vectors: Matrix) -> faiss.Index:
-    """Return an inner-product index: exact up to 4000 vectors, above that inverted lists, a few of them searched."""
+    """Return an inner-product index: exact up to 500 vectors, above that a small-world graph (HNSW).
+
+    The graph is built on one thread: its links depend on the order in which vectors come.
+    """
     n, d = vectors.shape
-    flat = faiss.IndexFlatIP(d)
     if n <= _FLAT_UP_TO:
-        flat.add(vectors)
-        return flat
-    n_lists = round(np.sqrt(n))
-    lists = faiss.IndexIVFFlat(flat, d, n_lists, faiss.METRIC_INNER_PRODUCT)
-    lists.nprobe = max(8, n_lists // 8)
-    lists.train(vectors)
-    lists.add(vectors)
-    return lists
+        index = faiss.IndexFlatIP(d)
+    else:
+        index = faiss.IndexHNSWFlat(d, _LINKS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction, index.hnsw.efSearch = _BUILD_DEPTH, _SEARCH_DEPTH
+    faiss.omp_set_num_threads(1)
+    index.add(vectors)
+    return index
 
 
 class EnvironmentCache:
@@ -134,10 +136,7 @@ class EnvironmentCache:
 
     def vector(self, entry: int) -> Vector:
         """Return the unit vector of a cached window."""
-        index = self.indices[0]
-        if isinstance(index, faiss.IndexIVF):
-            index.make_direct_map()
-        return index.reconstruct(entry)
+        return self.indices[0].reconstruct(entry)
 
     def picture(self, view: int) -> bytes:
         """Return a reference view as JPEG with every face covered, or nothing where it wasn't kept."""

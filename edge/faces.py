@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +42,7 @@ class FaceDetector:
         self.model = model
         self._spec = model.manifest.input()
         self._decode = decoders[name]
+        self._batch, self._place = new_batch(self._spec, 1, (1, 1)), ((0, 0), (0, 0), (0, 0))
         self.origin: FaceOrigin = origin or ("recall" if name == "centerface" else "fast")
 
     def detect(self, image: Image, min_score: float, long_side_px: int | None = None) -> list[Face]:
@@ -86,7 +88,7 @@ class FaceDetector:
         if self.model.manifest.decoder != "centerface" or image.size == 0:
             return None
         scale = long_side_px / max(image.shape[:2])
-        out = self._infer(_to_stride(image, scale), ("heatmap", "scale", "offset", "landmarks"))
+        out = self._infer(self._to_stride(image, scale), ("heatmap", "scale", "offset", "landmarks"))
         boxes, scores = decode_centerface(out["heatmap"][0, 0], out["scale"][0], out["offset"][0], 0.2)
         rows, columns = np.nonzero(out["heatmap"][0, 0] >= 0.2)
         best = None
@@ -103,14 +105,14 @@ class FaceDetector:
     def _blazeface(self, image: Image, min_score: float, long_side_px: int | None) -> tuple[Boxes, npt.NDArray]:
         side, _ = self._spec.size()
         scale = side / max(image.shape[:2])
-        canvas, left, top = _letterbox(image, scale, (side, side), centred=True)
-        out = self._infer(canvas, ("boxes", "scores"))
+        batch, left, top = self._letterbox(image, scale, (side, side), centred=True)
+        out = self._infer(batch, ("boxes", "scores"))
         boxes, scores = decode_blazeface(out["boxes"][0], out["scores"][0], side, min_score)
         return (boxes - (left, top, 0, 0)) / scale, scores
 
     def _centerface(self, image: Image, min_score: float, long_side_px: int | None) -> tuple[Boxes, npt.NDArray]:
         scale = (long_side_px or max(image.shape[:2])) / max(image.shape[:2])
-        out = self._infer(_to_stride(image, scale), ("heatmap", "scale", "offset"))
+        out = self._infer(self._to_stride(image, scale), ("heatmap", "scale", "offset"))
         boxes, scores = decode_centerface(out["heatmap"][0, 0], out["scale"][0], out["offset"][0], min_score)
         return boxes / scale, scores
 
@@ -118,15 +120,37 @@ class FaceDetector:
         """Take boxes and scores as the network decodes them itself."""
         side, _ = self._spec.size()
         scale = side / max(image.shape[:2])
-        canvas, _, _ = _letterbox(image, scale, (side, side), centred=False)
-        out = self._infer(canvas, ("boxes", "scores"))
+        batch, _, _ = self._letterbox(image, scale, (side, side), centred=False)
+        out = self._infer(batch, ("boxes", "scores"))
         found = np.flatnonzero(out["scores"][0] >= min_score)
         return out["boxes"][0, found].astype(np.float64) / scale, out["scores"][0, found].astype(np.float64)
 
-    def _infer(self, canvas: Image, outputs: tuple[str, ...]) -> Tensors:
-        batch = new_batch(self._spec, 1, (canvas.shape[1], canvas.shape[0]))
-        fill_input(canvas, self._spec, batch[0])
-        return self.model.infer({self._spec.name: batch}, outputs)
+    def _infer(self, batch: npt.NDArray[np.float32], outputs: tuple[str, ...]) -> Tensors:
+        return self.model.infer({self._spec.name: batch}, outputs, trusted=True)
+
+    def _to_stride(self, image: Image, scale: float) -> npt.NDArray[np.float32]:
+        """Scale a picture into the input, filled up to sides that are multiples of CenterFace's stride of 32."""
+        height, width = (max(1, round(side * scale)) for side in image.shape[:2])
+        return self._letterbox(image, scale, (-(-width // 32) * 32, -(-height // 32) * 32), centred=False)[0]
+
+    def _letterbox(
+        self, image: Image, scale: float, size: tuple[int, int], *, centred: bool
+    ) -> tuple[npt.NDArray[np.float32], int, int]:
+        """Scale a picture into an input of `size` (width, height), black around it; also return its left and top edge.
+
+        The input is kept, so that a stream of pictures of one size draws the black only once.
+        """
+        height, width = (max(1, round(side * scale)) for side in image.shape[:2])
+        left, top = ((size[0] - width) // 2, (size[1] - height) // 2) if centred else (0, 0)
+        place = (size, (left, top), (width, height))
+        if place != self._place:
+            self._batch, self._place = new_batch(self._spec, 1, size), place
+            fill_input(np.zeros((1, 1, 3), np.uint8), self._spec, self._batch[0])
+        rows, columns = slice(top, top + height), slice(left, left + width)
+        item = self._batch[0]
+        inside = item[:, rows, columns] if self._spec.layout == "NCHW" else item[rows, columns]
+        fill_input(resize_smooth(image, (width, height)), self._spec, inside)
+        return self._batch, left, top
 
 
 def turn_back(box: Box, turns: int, size: tuple[int, int]) -> Box:
@@ -161,13 +185,16 @@ def decode_blazeface(
         In pixels of the network's input.
     scores : float64 (m,)
     """
-    scores = 1 / (1 + np.exp(-np.clip(logits.reshape(-1).astype(np.float64), -80, 80)))
-    found = np.flatnonzero(scores >= min_score)
-    cells = round(np.sqrt(len(scores)))
+    flat = logits.reshape(-1)
+    near = math.log(min_score / (1 - min_score)) - 1e-3 if 0 < min_score < 1 else -math.inf
+    found = np.flatnonzero(flat >= near)  # few, so that the rest is cheap
+    scores = 1 / (1 + np.exp(-np.clip(flat[found].astype(np.float64), -80, 80)))
+    found, scores = found[scores >= min_score], scores[scores >= min_score]
+    cells = round(math.sqrt(len(flat)))
     anchors = np.stack([found % cells, found // cells], axis=1) + 0.5
     centres = raw[found, 0:2] + anchors * (side_px / cells)
     sizes = raw[found, 2:4].astype(np.float64)
-    return np.concatenate([centres - sizes / 2, sizes], axis=1), scores[found]
+    return np.concatenate([centres - sizes / 2, sizes], axis=1), scores
 
 
 def decode_centerface(
@@ -197,6 +224,8 @@ def decode_centerface(
 
 def suppress(boxes: Boxes, scores: npt.NDArray, max_iou: float = MAX_IOU) -> list[int]:
     """Non-maximum suppression: return indices by falling score, without boxes that overlap a better one."""
+    if len(boxes) < 2:
+        return list(range(len(boxes)))
     areas = boxes[:, 2] * boxes[:, 3]
     ends = boxes[:, :2] + boxes[:, 2:]
     order = np.argsort(-scores, kind="stable")
@@ -208,25 +237,6 @@ def suppress(boxes: Boxes, scores: npt.NDArray, max_iou: float = MAX_IOU) -> lis
         common = np.prod(np.clip(shared, 0, None), axis=1)
         order = rest[common <= max_iou * (areas[best] + areas[rest] - common)]
     return keep
-
-
-def _to_stride(image: Image, scale: float) -> Image:
-    """Scale a picture, and fill it up to sides that are multiples of CenterFace's stride of 32."""
-    height, width = (max(1, round(side * scale)) for side in image.shape[:2])
-    return _letterbox(image, scale, (-(-width // 32) * 32, -(-height // 32) * 32), centred=False)[0]
-
-
-def _letterbox(image: Image, scale: float, size: tuple[int, int], *, centred: bool) -> tuple[Image, int, int]:
-    """Scale a picture and put it on a black canvas of `size` (width, height); return it with the left and top edge."""
-    height, width = (max(1, round(side * scale)) for side in image.shape[:2])
-    left, top = ((size[0] - width) // 2, (size[1] - height) // 2) if centred else (0, 0)
-    canvas = np.zeros((size[1], size[0], 3), np.uint8)
-    inside = canvas[top : top + height, left : left + width]
-    if (height, width) == image.shape[:2]:
-        inside[:] = image
-    else:
-        resize_smooth(image, inside)
-    return canvas, left, top
 
 
 def _box(row: npt.NDArray) -> Box:

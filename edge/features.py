@@ -214,8 +214,8 @@ class Embedder:
         """Run the first `n` rows of the batch, one by one where the model's batch is fixed to one."""
         wanted = tuple(dict.fromkeys(outputs or self._outputs))
         if self._spec.shape[0] in (-1, n):
-            return self.model.infer({self._spec.name: self._batch[:n]}, wanted)
-        parts = [self.model.infer({self._spec.name: self._batch[i : i + 1]}, wanted) for i in range(n)]
+            return self.model.infer({self._spec.name: self._batch[:n]}, wanted, trusted=True)
+        parts = [self.model.infer({self._spec.name: self._batch[i : i + 1]}, wanted, trusted=True) for i in range(n)]
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted}
 
     def _embedding_outputs(self) -> tuple[str, str]:

@@ -31,8 +31,8 @@ def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> 
         Any size; it is resized (linear) to the size of `out` without regard to its proportions.
     spec : TensorSpec
         The input: layout, colour order, and ``value = (pixel - mean) * scale`` per channel.
-    out : float32 (c, h, w) or (h, w, c), contiguous
-        The item, e.g. ``batch[i]``.
+    out : float32 (c, h, w) or (h, w, c)
+        The item, e.g. ``batch[i]``, or a rectangle of it; what lies in one row must be contiguous.
 
     Raises
     ------
@@ -41,12 +41,9 @@ def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> 
     """
     channels = 1 if spec.colour == "GRAY" else 3
     planar = spec.layout == "NCHW"
-    if (
-        out.ndim != 3
-        or out.shape[0 if planar else 2] != channels
-        or out.dtype != np.float32
-        or not out.flags.c_contiguous
-    ):
+    row = (4,) if planar else (4 * channels, 4)
+    fits = out.ndim == 3 and out.shape[0 if planar else 2] == channels and out.strides[-len(row) :] == row
+    if not fits or out.dtype != np.float32:
         raise ValueError(f"input {spec.name}: {out.dtype} {out.shape} is no contiguous float32 {spec.layout} item")
     if image.size == 0:
         raise ValueError(f"input {spec.name}: the picture is empty: {image.shape}")
@@ -55,7 +52,7 @@ def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> 
         image = cast(Image, cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR))
     if channels == 1:
         gray = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
-        cv2.LUT(gray, _tables(spec)[:, 0], dst=out.reshape(height, width))
+        cv2.LUT(gray, _tables(spec)[:, 0], dst=out[0] if planar else out[..., 0])
         return
     tables = np.broadcast_to(_tables(spec), (256, 3))
     if not planar:
@@ -66,15 +63,17 @@ def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> 
         cv2.LUT(cv2.extractChannel(image, source), np.ascontiguousarray(tables[:, c]), dst=out[c])
 
 
-def resize_smooth(image: Image, out: Image) -> None:
-    """Resize a picture into `out`, averaging where it shrinks, so that small things don't vanish between pixels.
+def resize_smooth(image: Image, size: tuple[int, int]) -> Image:
+    """Resize a picture to (width, height), averaging where it shrinks: small things don't vanish between pixels.
 
     It is halved until less than half is left to do, and only the rest goes through the area filter: halves have a fast
     path, which makes 1280x720 -> 192x108 four times faster at the same sharpness.
     """
-    height, width = out.shape[:2]
+    width, height = size
     while image.shape[0] >= 2 * height and image.shape[1] >= 2 * width:
         half = (image.shape[1] // 2, image.shape[0] // 2)
         image = cast(Image, cv2.resize(image, half, interpolation=cv2.INTER_AREA))
     shrinks = image.shape[0] > height or image.shape[1] > width
-    cv2.resize(image, (width, height), dst=out, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    if image.shape[:2] == (height, width):
+        return image
+    return cast(Image, cv2.resize(image, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR))
