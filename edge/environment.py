@@ -26,7 +26,7 @@ FORMAT = 1
 SCALES = ("local", "global")
 
 _FLAT_UP_TO = 500  #: vectors; beyond that the graph is faster, since a flat search reads every vector from memory
-_LINKS, _BUILD_DEPTH, _SEARCH_DEPTH = 32, 200, 64  #: of the graph: `M`, `efConstruction`, `efSearch`
+_LINKS, _BUILD_DEPTH, _SEARCH_DEPTH = 16, 200, 32  #: of the graph: `M`, `efConstruction`, `efSearch`
 #: One row per cached window: its view, place, side (pixels of the view) and region (-1: none).
 ENTRY = np.dtype([("view", "<i4"), ("x", "<i4"), ("y", "<i4"), ("side", "<i4"), ("region", "<i4")])
 

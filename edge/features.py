@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import cast
 
 import cv2
 import numpy as np
@@ -92,9 +93,9 @@ def crop_window(image: Image, x_px: float, y_px: float, size: int) -> Image | No
 class StillScene:
     """Tell whether a picture shows what the last accepted one showed.
 
-    Both are reduced to means of 32 x 18 blocks over a grid of single pixels; the largest difference of a block
-    decides. The comparison is with the picture whose result would be reused, not with the one before, so that slow
-    changes add up.
+    Both are reduced to means of 32 x 18 blocks (of a large picture over a grid of single pixels); the largest
+    difference of a block decides. The comparison is with the picture whose result would be reused, not with the one
+    before, so that slow changes add up.
 
     Parameters
     ----------
@@ -125,8 +126,9 @@ class StillScene:
         self._reference = None
 
     def _thumbnail(self, image: Image) -> npt.NDArray[np.int16]:
-        columns, rows = self._BLOCKS
-        grid = cv2.resize(image, (columns * self._PER_BLOCK, rows * self._PER_BLOCK), interpolation=cv2.INTER_NEAREST)
+        columns, rows = self._BLOCKS[0] * self._PER_BLOCK, self._BLOCKS[1] * self._PER_BLOCK
+        large = image.shape[1] > columns
+        grid = cv2.resize(image, (columns, rows), interpolation=cv2.INTER_NEAREST) if large else image
         return cv2.resize(grid, self._BLOCKS, interpolation=cv2.INTER_AREA).astype(np.int16)
 
 
@@ -168,10 +170,11 @@ class Embedder:
             window = crop_window(frame.image, x_px, y_px, window_px(frame.width, frame.height, self._window))
             if window is None:
                 return None
-            still = self._still.check(frame.image)
             fill_input(window, self._spec, self._batch[_LOCAL])
+            scene = cast(Image, cv2.resize(frame.image, self._spec.size(), interpolation=cv2.INTER_LINEAR))
+            still = self._still.check(scene)
             if not still:
-                fill_input(frame.image, self._spec, self._batch[_GLOBAL])
+                fill_input(scene, self._spec, self._batch[_GLOBAL])
         with self._timer.stage("embed"):
             rows = self._infer(1 if still else 2)
         self.n_scenes, self.n_still = self.n_scenes + 1, self.n_still + int(still)

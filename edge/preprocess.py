@@ -59,21 +59,25 @@ def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> 
         ordered = image if spec.colour == "BGR" else cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
         cv2.LUT(ordered, np.ascontiguousarray(tables)[np.newaxis], dst=out)
         return
+    planes = cv2.split(image)
     for c, source in enumerate(_CHANNELS[spec.colour]):
-        cv2.LUT(cv2.extractChannel(image, source), np.ascontiguousarray(tables[:, c]), dst=out[c])
+        cv2.LUT(planes[source], np.ascontiguousarray(tables[:, c]), dst=out[c])
 
 
 def resize_smooth(image: Image, size: tuple[int, int]) -> Image:
     """Resize a picture to (width, height), averaging where it shrinks: small things don't vanish between pixels.
 
     It is halved until less than half is left to do, and only the rest goes through the area filter: halves have a fast
-    path, which makes 1280x720 -> 192x108 four times faster at the same sharpness.
+    path. What shrinks to a quarter or less is first sampled (linear) at twice the size, so that each pixel is the mean
+    of 16 spread over its area: a large picture is then not read whole.
     """
     width, height = size
+    if image.shape[0] >= 4 * height and image.shape[1] >= 4 * width:
+        image = cast(Image, cv2.resize(image, (2 * width, 2 * height), interpolation=cv2.INTER_LINEAR))
     while image.shape[0] >= 2 * height and image.shape[1] >= 2 * width:
         half = (image.shape[1] // 2, image.shape[0] // 2)
         image = cast(Image, cv2.resize(image, half, interpolation=cv2.INTER_AREA))
-    shrinks = image.shape[0] > height or image.shape[1] > width
     if image.shape[:2] == (height, width):
         return image
+    shrinks = image.shape[0] > height or image.shape[1] > width
     return cast(Image, cv2.resize(image, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR))
