@@ -59,18 +59,18 @@ class ClipSource(FrameSource):
         self._start_ns, self._end_ns = round(start_s * 1e9), round(end_s * 1e9)
         self._times_ns: list[int] = []
         self._damaged = 0
-        self._closed = False
+        self._closed = self._ended = False
         self._container, stream = self._open()
         self.info = FrameInfo(
             str(path), 0, 0, float(stream.average_rate or 0), live=False, n_frames=stream.frames or None
         )
         self._frames = self._decode(stream)
-        self._next = next(self._frames, None)
-        if self._next is None:
+        self._waiting = next(self._frames, None)
+        if self._waiting is None:
             self.close()
             problem = "no picture lies between start_s and end_s" if self._times_ns else "holds no picture that decodes"
             raise SourceError(str(path), problem)
-        self.info = replace(self.info, width=self._next.width, height=self._next.height)
+        self.info = replace(self.info, width=self._waiting.width, height=self._waiting.height)
 
     def _open(self) -> tuple[Any, Any]:
         if not self._path.is_file():
@@ -85,19 +85,21 @@ class ClipSource(FrameSource):
         return container, container.streams.video[0]
 
     def read(self, timeout_s: float = 1.0) -> Frame | None:
-        frame = self._next
-        if frame is not None:
-            self._next = next(self._frames, None)
+        frame, self._waiting = self._waiting, None
+        if frame is None and not self._ended:
+            # Not decoded ahead: a picture is worked on while it is still in the processor's cache.
+            frame = next(self._frames, None)
+            self._ended = frame is None
         return frame
 
     @property
     def ended(self) -> bool:
-        return self._next is None
+        return self._ended
 
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._next = None
+            self._waiting, self._ended = None, True
             self._frames.close()
             self._container.close()
 
