@@ -72,11 +72,10 @@ def build_index(vectors: Matrix) -> faiss.Index:
     The graph is built on one thread: its links depend on the order in which vectors come.
     """
     n, d = vectors.shape
-    if n <= _FLAT_UP_TO:
-        index = faiss.IndexFlatIP(d)
-    else:
-        index = faiss.IndexHNSWFlat(d, _LINKS, faiss.METRIC_INNER_PRODUCT)
-        index.hnsw.efConstruction, index.hnsw.efSearch = _BUILD_DEPTH, _SEARCH_DEPTH
+    index: faiss.Index = faiss.IndexFlatIP(d)
+    if n > _FLAT_UP_TO:
+        index = graph = faiss.IndexHNSWFlat(d, _LINKS, faiss.METRIC_INNER_PRODUCT)
+        graph.hnsw.efConstruction, graph.hnsw.efSearch = _BUILD_DEPTH, _SEARCH_DEPTH
     faiss.omp_set_num_threads(1)
     index.add(vectors)
     return index
