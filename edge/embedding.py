@@ -8,6 +8,7 @@ mean would centre a single scene onto zero, and two onto opposite vectors.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -54,6 +55,13 @@ class Transform:
         unit = np.zeros_like(projected)
         np.divide(projected, norm, out=unit, where=norm > _ZERO)
         return np.ascontiguousarray(unit)
+
+    def one(self, features: Vector) -> tuple[Vector | None, float]:
+        """Return one unit vector and the length it had: not finite if the features aren't, and then, or at 0, None."""
+        centred = features - self.mean
+        projected = centred if self.projection is None else centred @ self.projection
+        norm = math.sqrt(np.dot(projected, projected))
+        return (projected / np.float32(norm) if _ZERO < norm < math.inf else None), norm
 
     @property
     def dim(self) -> int:

@@ -6,6 +6,7 @@ optional projection and a faiss index over L2-normalised vectors; `edge.embeddin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -165,12 +166,10 @@ class EnvironmentCache:
             return "empty_index"
         if features.shape != (transform.dim,):
             return "dimension_mismatch"
-        if not np.isfinite(features).all():
-            return "not_finite"
-        unit = transform(features[np.newaxis])
-        if not unit.any():
-            return "zero_vector"
-        similarities, entries = index.search(unit, min(k, index.ntotal))
+        unit, length = transform.one(features)
+        if unit is None:
+            return "zero_vector" if math.isfinite(length) else "not_finite"
+        similarities, entries = index.search(unit[np.newaxis], min(k, index.ntotal))
         pairs = zip(entries[0].tolist(), similarities[0].tolist(), strict=True)
         return [(entry, min(max(similarity, -1.0), 1.0)) for entry, similarity in pairs if entry >= 0]
 

@@ -191,10 +191,10 @@ def decode_blazeface(
     scores = 1 / (1 + np.exp(-np.clip(flat[found].astype(np.float64), -80, 80)))
     found, scores = found[scores >= min_score], scores[scores >= min_score]
     cells = round(math.sqrt(len(flat)))
-    anchors = np.stack([found % cells, found // cells], axis=1) + 0.5
-    centres = raw[found, 0:2] + anchors * (side_px / cells)
-    sizes = raw[found, 2:4].astype(np.float64)
-    return np.concatenate([centres - sizes / 2, sizes], axis=1), scores
+    boxes = raw[found, :4].astype(np.float64)
+    boxes[:, 0] += (found % cells + 0.5) * (side_px / cells) - boxes[:, 2] / 2
+    boxes[:, 1] += (found // cells + 0.5) * (side_px / cells) - boxes[:, 3] / 2
+    return boxes, scores
 
 
 def decode_centerface(

@@ -16,10 +16,12 @@ _CHANNELS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}
 
 
 @lru_cache(maxsize=32)
-def _tables(spec: TensorSpec) -> npt.NDArray[np.float32]:
-    """Return float32 (256, channels), what each pixel value becomes: with 256 values, a table beats arithmetic."""
+def _tables(spec: TensorSpec) -> tuple[npt.NDArray[np.float32], tuple[npt.NDArray[np.float32], ...]]:
+    """Return what each pixel value becomes, float32 (1, 256, 3) and per channel (256,): a table beats arithmetic."""
     pixel = np.arange(256, dtype=np.float64)[:, None]
-    return np.ascontiguousarray((pixel - np.array(spec.mean)) * np.array(spec.scale), dtype=np.float32)
+    values = ((pixel - np.array(spec.mean)) * np.array(spec.scale)).astype(np.float32)
+    values = np.broadcast_to(values, (256, 3))
+    return np.ascontiguousarray(values)[np.newaxis], tuple(np.ascontiguousarray(column) for column in values.T)
 
 
 def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> None:
@@ -50,18 +52,17 @@ def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> 
     height, width = out.shape[1:] if planar else out.shape[:2]
     if image.shape[:2] != (height, width):
         image = cast(Image, cv2.resize(image, (width, height), interpolation=cv2.INTER_LINEAR))
+    table, columns = _tables(spec)
     if channels == 1:
         gray = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
-        cv2.LUT(gray, _tables(spec)[:, 0], dst=out[0] if planar else out[..., 0])
+        cv2.LUT(gray, columns[0], dst=out[0] if planar else out[..., 0])
         return
-    tables = np.broadcast_to(_tables(spec), (256, 3))
     if not planar:
-        ordered = image if spec.colour == "BGR" else cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
-        cv2.LUT(ordered, np.ascontiguousarray(tables)[np.newaxis], dst=out)
+        cv2.LUT(image if spec.colour == "BGR" else cv2.cvtColor(image, cv2.COLOR_BGR2RGB), table, dst=out)
         return
     planes = cv2.split(image)
     for c, source in enumerate(_CHANNELS[spec.colour]):
-        cv2.LUT(planes[source], np.ascontiguousarray(tables[:, c]), dst=out[c])
+        cv2.LUT(planes[source], columns[c], dst=out[c])
 
 
 def resize_smooth(image: Image, size: tuple[int, int]) -> Image:

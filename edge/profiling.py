@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +30,21 @@ def peak_memory_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
+class _Stage:
+    """A stretch of time that is being measured; entered and left several times a frame, so it is kept light."""
+
+    __slots__ = ("_name", "_start", "_timer")
+
+    def __init__(self, timer: StageTimer, name: str) -> None:
+        self._timer, self._name, self._start = timer, name, 0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter_ns()
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.add(self._name, time.perf_counter_ns() - self._start)
+
+
 class StageTimer:
     """Collect durations per stage. Keeps the newest `capacity` samples of each, so that memory is bounded."""
 
@@ -39,13 +52,9 @@ class StageTimer:
         self._capacity = capacity
         self._samples: dict[str, list[int]] = {}
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        start = time.perf_counter_ns()
-        try:
-            yield
-        finally:
-            self.add(name, time.perf_counter_ns() - start)
+    def stage(self, name: str) -> _Stage:
+        """Return a context whose duration is added to a stage."""
+        return _Stage(self, name)
 
     def add(self, name: str, duration_ns: int) -> None:
         samples = self._samples.setdefault(name, [])
