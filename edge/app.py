@@ -60,6 +60,7 @@ class Summary:
     video: str = ""
     recording: str = ""
     refused_sinks: list[str] = field(default_factory=list)
+    sink_errors: dict[str, str] = field(default_factory=dict)
     deadlines_missed: int = 0
     pictures_dropped: int = 0
     stopped: str = ""  #: the signal that ended a run on files before its end
@@ -102,7 +103,9 @@ class Summary:
         ]
         if self.stopped:
             lines.insert(0, f"stopped early by {self.stopped}: what follows is of the part before")
-        return lines + [f"written: {path}" for path in (self.events, self.video, self.recording) if path]
+        outputs = {"events": self.events, "video": self.video, "recorder": self.recording}
+        lines += [f"written: {path}" for name, path in outputs.items() if path and name not in self.sink_errors]
+        return lines + [f"failed: sink {name}: {error}" for name, error in self.sink_errors.items()]
 
 
 def run(

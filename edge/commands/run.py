@@ -46,6 +46,8 @@ def run(
     else:
         for line in summary.lines():
             print(line)
+    if summary.sink_errors:
+        raise typer.Exit(1)
     if summary.stopped:
         raise typer.Exit(stop.exit_code)
 

@@ -54,6 +54,7 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
         except Exception as error:
             supervisor.fail(str(error))
             raise
+    summary.sink_errors = {sink.name: str(sink.error) for sink in supervisor.sinks if sink.error is not None}
     if config.sinks.summary:
         write_json(Path(config.sinks.summary), summary.as_dict())
     return summary

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 CHECK_NS = 50 * NS_PER_MS
 REPORT_NS = NS_PER_S
+SYNC_FEWEST = 45  #: pictures before it is judged: one and a half seconds at 30 Hz
 RATE_SAMPLES, RATE_TOLERANCE = 150, 0.1
 SYNC_WINDOW = 150  #: pictures that the synchronisation is judged by
 
@@ -175,7 +176,7 @@ class Supervisor:
     def _judge_synchronisation(self) -> tuple[Level, str]:
         if "gaze" in self.monitors and self.monitors["gaze"].silent(self._clock()):
             self._apart_ns.clear()  # gaze that comes back isn't judged by the pictures that went without it
-        if len(self._apart_ns) < SYNC_WINDOW:
+        if len(self._apart_ns) < SYNC_FEWEST:
             return "ok", ""
         limit_ms = self._config.live.sync_ms
         beyond = self._apart_p95_ms() > limit_ms

@@ -247,3 +247,8 @@ def twin_cache(environment: Path, folder: Path, twin: str) -> Path:
     text = (part / "env.json").read_text()
     (part / "env.json").write_text(text.replace('"mobilenet_v2-fp32', f'"{twin}'))
     return folder
+
+
+def test_a_sink_that_failed_is_said_and_not_called_written():
+    summary = Summary(frames=1, events="e.ndjson", video="v.mp4", sink_errors={"events": "no space left"})
+    assert summary.lines()[-2:] == ["written: v.mp4", "failed: sink events: no space left"]
