@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,8 @@ def measure(folder: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def prepare(folder: Path, seconds: float, settings: str = "") -> Path:
-    """Make clip, gaze and environment cache in `folder`; return the configuration file, `settings` (TOML) added."""
+def prepare(folder: Path, seconds: float, overrides: Sequence[str] = ()) -> Path:
+    """Make clip, gaze and environment cache in `folder`, for the artefacts of `overrides`; return the configuration."""
     from edge.backends.base import open_model
     from edge.config import load
     from edge.environment import store
@@ -80,9 +80,8 @@ def prepare(folder: Path, seconds: float, settings: str = "") -> Path:
     gaze = simulate(free_looks(DURATION_S, SEED), GAZE_HZ, SEED)
     write_csv(folder / "gaze.csv", gaze, seed=SEED, hz=GAZE_HZ, camera=camera)
     path = folder / "pipeline.toml"
-    text = CONFIG.format(folder=folder, start_s=CACHE_END_S, end_s=CACHE_END_S + seconds)
-    path.write_text(text + settings, encoding="utf-8")
-    config = load(path)
+    path.write_text(CONFIG.format(folder=folder, start_s=CACHE_END_S, end_s=CACHE_END_S + seconds), encoding="utf-8")
+    config = load(path, overrides)
     opened = (Embedder(open_model(models.embedder, models), config.score) for models in embedders(config))
     views = list(read_views(str(clip), end_s=CACHE_END_S, every_s=0.5))
     store(folder / "environment", (build(embedder, views, config.score) for embedder in opened))

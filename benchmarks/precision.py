@@ -37,8 +37,9 @@ class Level:
 
 def measure(folder: Path, ladder: Path, levels: list[float], seconds: float) -> dict[str, Any]:
     """Run the levels in `folder`, over `seconds` of the clip, and return the table as plain values."""
-    path = prepare(folder, seconds, f'[governor]\nladder = "{ladder.resolve()}"\n')
-    runs = [_run(path, folder, level) for level in levels]
+    overrides = [f"governor.ladder='{ladder.resolve()}'"]
+    path = prepare(folder, seconds, overrides)
+    runs = [_run(path, folder, overrides, level) for level in levels]
     return {"machine": describe(), "ladder": str(ladder), "levels": [compare(runs[0], level) for level in runs]}
 
 
@@ -63,10 +64,10 @@ def _percentile(values: npt.NDArray[np.float64], q: float) -> float:
     return float(np.percentile(values, q)) if len(values) else float("nan")
 
 
-def _run(path: Path, folder: Path, battery_percent: float) -> Level:
+def _run(path: Path, folder: Path, overrides: list[str], battery_percent: float) -> Level:
     telemetry = folder / "telemetry.ndjson"
     telemetry.write_text(json.dumps({"t_s": 0.0, "battery_percent": battery_percent}) + "\n", encoding="utf-8")
-    config: Config = load(path, [f"telemetry.source='{telemetry}'"])
+    config: Config = load(path, [*overrides, f"telemetry.source='{telemetry}'"])
     steps: list[Step] = []
     timer = StageTimer()
     start = time.process_time_ns()

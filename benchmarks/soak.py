@@ -70,7 +70,7 @@ class Sample:
 
 def soak(folder: Path, minutes: float, overrides: list[str]) -> dict[str, Any]:
     """Run the device for `minutes` and return machine, samples and verdict as plain values."""
-    prepare(folder, CLIP_S)
+    prepare(folder, CLIP_S, overrides)
     with ExitStack() as stack:
         clip = ["--clip", str(folder / "clip.mp4"), "--seconds", str(CLIP_S), "--rate", str(RATE_HZ)]
         camera = stack.enter_context(_process(["host_tools.serve_mjpeg", *clip]))

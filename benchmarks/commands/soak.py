@@ -26,6 +26,8 @@ def soak(
         result = run_soak(Path(folder), minutes, list(set_ or []))
     machine, verdict, last = result["machine"], result["verdict"], result["samples"][-1]
     print(f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}")
+    if result["overrides"]:
+        print("with " + ", ".join(result["overrides"]))
     print(f"first score {result['start_s']:.1f} s after start; {verdict['seconds']:.0f} s watched")
     print(f"{verdict['pictures']} pictures, {verdict['scores']} scores", end="; ")
     print(f"from picture to score {last['p50_ms']:.1f} ms median, {last['p99_ms']:.1f} ms p99")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import faiss
 import msgspec
 import numpy as np
 import pytest
@@ -118,6 +119,20 @@ def test_a_large_index_finds_itself() -> None:
     cache = cache_of(vectors, SCENES)
     found = [cache.lookup(vectors[i], SCENES[0]).entry_local for i in range(0, 4500, 50)]
     assert found == list(range(0, 4500, 50))
+
+
+def test_the_graph_finds_what_an_exact_search_finds_and_is_built_alike_twice() -> None:
+    rng = np.random.default_rng(3)
+    tiles = rng.normal(size=(40, 64))[:, None] + 0.3 * rng.normal(size=(40, 50, 64))  # 40 places, 50 windows on each
+    vectors = tiles.reshape(-1, 64).astype(np.float32)
+    cache = cache_of(vectors, SCENES)
+    looks = vectors[::25] + 0.2 * rng.normal(size=(80, 64)).astype(np.float32)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    exact = (looks / np.linalg.norm(looks, axis=1, keepdims=True) @ unit.T).max(axis=1)
+    found = [cache.lookup(look, SCENES[0]).sim_local for look in looks]
+    np.testing.assert_allclose(found, exact, atol=1e-5)
+    again = cache_of(vectors, SCENES)
+    assert (faiss.serialize_index(cache.indices[0]) == faiss.serialize_index(again.indices[0])).all()
 
 
 def test_stored_and_loaded_again(tmp_path: Path) -> None:

@@ -94,6 +94,17 @@ def test_the_fast_detector_finds_a_portrait(data: Path, detectors: dict[str, Fac
     assert face.origin == "fast"
 
 
+@pytest.mark.parametrize("name", ["fast", "recall"])
+def test_the_pictures_before_leave_no_trace(
+    data: Path, artefacts: Path, detectors: dict[str, FaceDetector], name: str
+) -> None:
+    image = read_picture(data / "faces" / "biden.jpg").image
+    detectors[name].detect(np.ascontiguousarray(image[:, :200]), 0.3, 320)  # another shape: black on other sides
+    models = ModelsConfig(dir=str(artefacts))
+    fresh = FaceDetector(open_model(getattr(models, f"face_{name}"), models))
+    assert detectors[name].detect(image, 0.3, 640) == fresh.detect(image, 0.3, 640)
+
+
 def test_boxes_are_not_clipped_to_the_picture(data: Path, detectors: dict[str, FaceDetector]) -> None:
     image = read_picture(data / "faces" / "obama_partial_face.jpg").image
     assert detectors["recall"].detect(image, 0.5)[0].box[0] < 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edge.manifest import TensorSpec
-from edge.preprocess import fill_input
+from edge.preprocess import fill_input, resize_smooth
 
 PICTURE = np.random.default_rng(5).integers(0, 256, (30, 50, 3), dtype=np.uint8)
 MEAN, SCALE = (10.0, 20.0, 30.0), (0.5, 0.25, 2.0)
@@ -27,6 +27,29 @@ def test_equals_arithmetic(layout: str, colour: str, size: tuple[int, int]) -> N
     got = batch[1].transpose(1, 2, 0) if layout == "NCHW" else batch[1]
     np.testing.assert_allclose(got, expected, rtol=1e-6)
     assert np.isnan(batch[0]).all()
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_a_rectangle_of_an_item_is_filled_and_nothing_else(layout: str) -> None:
+    shape = (3, 40, 60) if layout == "NCHW" else (40, 60, 3)
+    spec = TensorSpec(name="x", shape=(-1, *shape), layout=layout, colour="BGR")
+    item = np.full(shape, -1, dtype=np.float32)
+    inside = item[:, 4:34, 6:56] if layout == "NCHW" else item[4:34, 6:56]
+    fill_input(PICTURE, spec, inside)
+    seen = item.transpose(1, 2, 0) if layout == "NCHW" else item
+    np.testing.assert_array_equal(seen[4:34, 6:56], PICTURE)
+    assert (seen == -1).all(axis=2).sum() == 40 * 60 - 30 * 50
+
+
+@pytest.mark.parametrize("side", [700, 300, 90, 45], ids=["larger", "a bit smaller", "a fifth", "a tenth"])
+def test_resizing_smoothly_keeps_the_mean_of_each_part(side: int) -> None:
+    slope = np.add.outer(np.arange(450), np.arange(450)) // 4
+    noise = np.random.default_rng(2).integers(-20, 21, slope.shape)
+    image = np.repeat((slope + noise).clip(0, 255).astype(np.uint8)[..., np.newaxis], 3, axis=2)
+    small = resize_smooth(image, (side, side))
+    assert small.shape == (side, side, 3)
+    parts = [cv2.resize(p, (3, 3), interpolation=cv2.INTER_AREA).astype(int) for p in (image, small)]
+    assert np.abs(parts[0] - parts[1]).max() <= 2
 
 
 def test_one_mean_serves_all_channels() -> None:
