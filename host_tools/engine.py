@@ -85,6 +85,11 @@ def run(
         yield from _run_processes(jobs, call, engine)
 
 
+def count_finished(done_dir: Path) -> int:
+    """Return how many results are kept in a folder, of whatever call."""
+    return sum(1 for _ in done_dir.rglob("*.msgpack"))
+
+
 @dataclass(frozen=True)
 class _Call:
     make_worker: MakeWorker

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edge import plugins
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import typer
 
 T = TypeVar("T")
+PROGRESS_LINE_S = 60.0
 
 
 def run(app: typer.Typer, name: str) -> None:
@@ -70,12 +72,24 @@ def emit_json(schema: str, options: dict[str, Any], body: dict[str, Any], *, ver
     print(json.dumps(plain(document), ensure_ascii=False, allow_nan=False))
 
 
-def progress(items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
-    """Iterate over `items` with a progress bar on a terminal, and silently elsewhere."""
+def progress(
+    items: Iterable[T], label: str, total: int | None = None, *, clock: Callable[[], float] = time.monotonic
+) -> Iterator[T]:
+    """Iterate over `items` with a progress bar on a terminal; elsewhere a line on stderr tells every minute."""
     if not sys.stderr.isatty():
-        yield from items
+        yield from _with_lines(items, label, total, clock)
         return
     from rich.console import Console
     from rich.progress import track
 
     yield from track(items, description=label, total=total, console=Console(stderr=True), transient=True)
+
+
+def _with_lines(items: Iterable[T], label: str, total: int | None, clock: Callable[[], float]) -> Iterator[T]:
+    of = total if total is not None or not isinstance(items, Sized) else len(items)
+    said = clock()
+    for done, item in enumerate(items):
+        if clock() - said >= PROGRESS_LINE_S:
+            said = clock()
+            print(f"{label}: {done}" + (f" of {of}" if of is not None else ""), file=sys.stderr, flush=True)
+        yield item

@@ -1,0 +1,22 @@
+"""Progress off a terminal: a line a minute on stderr, and nothing of what is soon done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from edge.commands.base import progress
+
+
+@pytest.mark.parametrize(
+    ("step_s", "total", "lines"),
+    [(25.0, None, ["work: 2 of 6", "work: 5 of 6"]), (1.0, None, []), (70.0, 2, ["work: 0 of 2", "work: 1 of 2"])],
+    ids=["every-minute", "soon-done", "total-given"],
+)
+def test_lines(capsys: pytest.CaptureFixture[str], step_s: float, total: int | None, lines: list[str]) -> None:
+    now = iter(range(1000))
+    items: list[int] | Iterator[int] = list(range(6)) if total is None else iter(range(total))
+    given = list(progress(items, "work", total, clock=lambda: step_s * next(now)))
+    assert given == list(range(total or 6))
+    assert capsys.readouterr().err.splitlines() == lines
