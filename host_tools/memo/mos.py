@@ -80,7 +80,7 @@ def standardise(scores: Floats) -> tuple[Floats, dict[int, str]]:
     for i in range(scores.shape[1]):
         given = scores[np.isfinite(scores[:, i]), i]
         if len(given) < 2:
-            excluded[i] = f"{len(given)} score{'s' * (len(given) != 1)}: no standard deviation"
+            excluded[i] = "gave 1 score: no standard deviation" if len(given) else "gave no score"
         elif given.max() == given.min():
             excluded[i] = f"gave one value only ({given[0]:g}, {len(given)} times)"
         else:

@@ -163,8 +163,7 @@ def assemble(
     scores: dict[str, Floats] = {}
     votes: Ints | None = None
     for table, (row, col) in zip(tables, places, strict=True):
-        repeated = len(row) - np.count_nonzero(np.bincount(row * shape[1] + col))
-        remarks.add(f"duplicate votes of {' and '.join(table.columns)}; the last one counts", repeated)
+        _count_duplicates(table, row * shape[1] + col, remarks)
         for name, values in table.columns.items():
             if name == "category":
                 votes = np.full(shape, -1, np.int64)
@@ -176,6 +175,16 @@ def assemble(
     if prompts is not None:
         wanted = classes.encode([prompts.get(image, "") for image in images.codes], remarks, what="prompt classes")
     return Ratings(list(images.codes), list(raters.codes), scores, classes.names, votes, wanted, remarks)
+
+
+def _count_duplicates(table: VoteTable, cells: Ints, remarks: Remarks) -> None:
+    """Count the votes whose picture and rater have another one further down."""
+    order = np.argsort(cells, kind="stable")
+    doubled = order[:-1][cells[order][1:] == cells[order][:-1]]
+    if len(doubled):
+        first = int(doubled.min())
+        what = f"duplicate votes of {' and '.join(table.columns)}; the last one counts"
+        remarks.add(what, len(doubled), f"{table.images[first]} by {table.raters[first]}")
 
 
 class _Index:
@@ -263,8 +272,11 @@ def _read_long(table: Table, mapping: Mapping[str, str], scale: tuple[float, flo
             raise DataError(table.path, f"has no column {name!r} for {role}", got=", ".join(table.columns))
     where = find_columns(list(table.columns), mapping)
     held = [role for role in ("category", *DIMENSIONS) if role in where]
-    if not held or not len(table):
-        raise DataError(table.path, "holds no votes", expected="a column of category, degree, quality or score")
+    if not held:
+        expected = "one of category, degree, quality or score"
+        raise DataError(table.path, "has no column of votes", expected=expected, got=", ".join(table.columns))
+    if not len(table):
+        raise DataError(table.path, "has a header and no votes")
     images, raters = table.text(where["image"]), table.text(where["rater"])
     prompts: dict[Key, str] | None = None
     if "prompt" in where:

@@ -55,7 +55,7 @@ def test_standard_scores_by_hand() -> None:
 def test_raters_without_a_standard_deviation_are_left_out_and_named() -> None:
     scores = np.array([[1.0, 4, NAN], [3.0, 4, 2], [5.0, 4, NAN]])
     result = mean_opinion_scores(scores, Options())
-    assert result.excluded == {1: "gave one value only (4, 3 times)", 2: "1 score: no standard deviation"}
+    assert result.excluded == {1: "gave one value only (4, 3 times)", 2: "gave 1 score: no standard deviation"}
     assert result.n.tolist() == [1, 1, 1]
     assert result.mean == pytest.approx([5 / 3, 2.5, 10 / 3])  # z = -1, 0, 1
     assert np.isnan(result.ci95).all()  # one score has no interval

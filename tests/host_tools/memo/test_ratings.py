@@ -43,7 +43,10 @@ def test_matrices(tmp_path: Path, text: str, images: list, raters: list) -> None
         ("a,r1,JOY?,3,3\na,r2,HAP,3,3\n", "1 category votes with an unknown emotion code, left out (first: JOY?)"),
         ("a,r1,HAP,3,x\na,r2,HAP,3,3\n", "1 quality scores that are no number, left out (first: x)"),
         ("a,r1,HAP,3,inf\na,r2,HAP,3,NA\n", "1 quality scores that are no number, left out (first: inf)"),
-        ("a,r1,HAP,3,3\na,r1,HAP,3,3\n", "1 duplicate votes of category and degree and quality; the last one counts"),
+        (
+            "a,r1,HAP,3,3\na,r1,HAP,3,3\n",
+            "1 duplicate votes of category and degree and quality; the last one counts (first: a by r1)",
+        ),
     ],
     ids=["above", "below", "unknown-code", "no-number", "infinite", "duplicate"],
 )
@@ -96,8 +99,8 @@ def test_a_missing_score_is_nan(tmp_path: Path) -> None:
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
-        (LONG, "holds no votes"),
-        ("image,rater\na,b\n", "holds no votes"),
+        (LONG, "has a header and no votes"),
+        ("image,rater\na,b\n", "has no column of votes; expected one of category, degree, quality or score"),
         (LONG + "a,r1,HAP\n", "has 3 cells"),
         ("1,2\n3\n", "is no matrix: its lines differ in length"),
         ("image,a,a\np,1,2\n", "'a' occurs twice"),

@@ -106,7 +106,7 @@ def test_everything_that_can_be_wrong_at_once_is_counted_and_the_rest_is_judged(
         assert line in done.stdout
     document = json.loads((tmp_path / "out" / "results.json").read_text())
     left_out = {(r["rater"], r["dimension"]): r["reason"] for r in document["raters"]["rejected"]}
-    assert left_out["one-value", "degree"] == "1 score: no standard deviation"
+    assert left_out["one-value", "degree"] == "gave 1 score: no standard deviation"
     answers = document["tables"]["answers"]["rows"][0]
     assert "1 duplicate answers; the last one counts" in answers["named, and remarks"]
     assert answers["ok"] + answers["refused"] == 103
