@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -43,6 +44,8 @@ class Engine:
             raise ConfigError("engine", f"there is no {self.name!r}", expected="one of " + ", ".join(NAMES))
         if self.n_jobs < 1 or not self.devices:
             raise ConfigError("engine", f"{self.n_jobs} jobs on {len(self.devices)} devices", expected="at least one")
+        if unclear := [name for name in self.devices if not re.fullmatch(r"[a-z]+(:\d+)?", name)]:
+            raise ConfigError("--devices", f"{unclear[0]!r} names no device", expected="cpu, cuda:0, ...")
 
 
 def run(

@@ -6,7 +6,6 @@ is known. A result depends on the picture's content, the fixations, the window a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from edge.backends.base import Model, open_model
+from edge.backends.base import Model
 from edge.config import ModelsConfig, ScoreConfig
 from edge.errors import ModelError
 from edge.features import Embedder, crop_window, window_px
@@ -26,6 +25,7 @@ from edge.records import Image
 from host_tools.datasets import panorama
 from host_tools.datasets.maps import read_picture
 from host_tools.engine import Engine, Work, run
+from host_tools.evaluate.devices import open_on
 from host_tools.evaluate.looks import batches
 
 Array = npt.NDArray[np.float64]
@@ -87,12 +87,7 @@ def model_context(models: ModelsConfig) -> dict[str, Any]:
 def open_embedder(context: Mapping[str, Any], device: str, window: str = "auto") -> Embedder:
     """Load the artefact of `model_context` on a device: ``cpu``, ``cuda:1``, ... ."""
     models = msgspec.convert(context["_models"], ModelsConfig)
-    kind, _, number = device.partition(":")
-    if kind != "cpu":
-        # Each worker is a process of its own, so that it may see its own device alone.
-        os.environ["CUDA_VISIBLE_DEVICES"] = number or "0"
-        models = msgspec.structs.replace(models, accelerator=kind, strict=True)
-    model = open_model(models.embedder, models)
+    model = open_on(device, models.embedder, models)
     return Embedder(model, ScoreConfig(window=window, still_tolerance=0))
 
 

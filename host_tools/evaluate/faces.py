@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from edge.backends.base import open_model
 from edge.config import ModelsConfig
 from edge.emotion import EmotionClassifier
 from edge.errors import DataError
@@ -19,6 +18,7 @@ from edge.manifest import load_manifest, models_dir
 from host_tools.datasets.layout import Dataset
 from host_tools.datasets.maps import read_picture
 from host_tools.engine import Engine, Work, run
+from host_tools.evaluate.devices import open_on
 from host_tools.evaluate.looks import batches
 from host_tools.evaluate.systems import Answers
 
@@ -62,7 +62,7 @@ def classify_faces(
 def make_classifier(context: dict[str, Any], device: str) -> Work:
     """Return what classifies a batch of faces (a worker of `host_tools.engine`)."""
     models = msgspec.convert(context["_models"], ModelsConfig)
-    classifier = EmotionClassifier(open_model(context["_artefact"], models))
+    classifier = EmotionClassifier(open_on(device, context["_artefact"], models))
     root = Path(context["_root"])
 
     def one(item: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from edge.files import plain, write_atomic
 from host_tools.engine import Engine, count_finished
+from host_tools.evaluate import devices
 from host_tools.evaluate.config import EvaluateConfig
 from host_tools.evaluate.page import build
 from host_tools.evaluate.results import collect
@@ -21,6 +22,7 @@ def run(config: EvaluateConfig, base: Path, out: Path, engine: Engine) -> dict[s
     import matplotlib
 
     matplotlib.use("Agg")
+    devices.check(engine, config.models)
     state = Evaluation(config, base, out, engine)
     kept = count_finished(state.done_dir)
     if kept:

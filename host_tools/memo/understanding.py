@@ -100,7 +100,8 @@ def parse_answers(
             degree[i] = read.value
     n_asked = int((outcome >= 0).sum())
     if not n_asked:
-        raise DataError(f"answers of {name}", "are about none of the archive's pictures")
+        problem = "are about none of the archive's pictures" if texts else "there are none"
+        raise DataError(f"answers of {name}", problem)
     answers.remarks.add("pictures without an answer, left out", len(images) - n_asked)
     return answers
 

@@ -64,6 +64,9 @@ def collect_answers(
         else:
             texts = _ask(model, chosen[model.name], subjects, base / settings.store, may_ask=may_ask)
             access = chosen[model.name].access
+            if not texts and not may_ask:
+                print(f"{model.name}: there are no answers yet; left out", file=sys.stderr)
+                continue
         answers.append(parse_answers(model.name, texts, archive.truth.images, access=access))
     return answers
 

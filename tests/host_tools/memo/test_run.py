@@ -146,3 +146,13 @@ def test_a_model_without_a_source_of_answers_is_named(small_archive: Path, tmp_p
     done = memo(folder / "memo.toml", "-o", tmp_path / "out")
     assert done.returncode == 1
     assert "model empty: says not where its answers come from" in done.stderr
+
+
+def test_a_report_leaves_out_a_model_that_was_never_asked(small_archive: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(small_archive, tmp_path / "archive")
+    with (folder / "memo.toml").open("a") as file:
+        file.write('\n[[understanding.models]]\nname = "later"\nprofile = "gpt-4o"\n')
+    done = memo("report", folder / "memo.toml", "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "later: there are no answers yet; left out" in done.stderr
+    assert {row["model"] for row in _table(tmp_path / "out", "table3_understanding")} == {"made-up", "human"}
