@@ -12,6 +12,7 @@ from typing import Any
 
 from edge.errors import RecordingError
 from edge.events import encode
+from edge.export_rows import Row, columns, rows
 from edge.files import atomic_path
 from edge.records import Event, RedactedFrame
 from edge.session.read import Gap, read_events, read_items
@@ -49,32 +50,41 @@ class Recovered:
     gaps: list[Gap] = field(default_factory=list)
 
 
-def export(session: Path, identity: Path, output: Path, *, kind: str, role: str) -> int:
-    """Export to the format that `output` ends in, and return the number of rows or pictures.
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many rows, events or pictures were written, and what of the events doesn't fit into a table's cells."""
+
+    n: int
+    left_out: list[str] = field(default_factory=list)
+
+
+def export(session: Path, identity: Path, output: Path, *, kind: str, role: str) -> Exported:
+    """Export to the format that `output` ends in.
 
     Raises
     ------
     RecordingError
         An unknown format, a session that can't be read, or nothing of that kind in it.
     """
-    writers: dict[str, Callable[[Path], int]] = {
-        ".csv": lambda part: _write_csv(part, _rows(session, identity, kind)),
-        ".parquet": lambda part: _write_parquet(part, _rows(session, identity, kind)),
-        ".ndjson": lambda part: _write_ndjson(part, read_events(session, identity)),
-    }
+    tables: dict[str, Callable[[Path, list[Row]], int]] = {".csv": _write_csv, ".parquet": _write_parquet}
+    left_out: list[str] = []
     if output.suffix == ".mp4":
         n, what = _write_mp4(output, _pictures(session, identity, role)), f"pictures of the {role} camera"
-    elif output.suffix in writers:
+    elif output.suffix in (*tables, ".ndjson"):
         with atomic_path(output) as part:
-            n, what = writers[output.suffix](part), f"events of kind {kind!r}"
+            if output.suffix in tables:
+                table, left_out = rows(read_events(session, identity), kind)
+                n, what = tables[output.suffix](part, table), f"events of kind {kind!r}"
+            else:
+                n, what = _write_ndjson(part, read_events(session, identity)), "event"
             if not n:
                 raise _nothing_in(session, what)
     else:
-        expected = ", ".join([*writers, ".mp4"])
+        expected = ", ".join([*tables, ".ndjson", ".mp4"])
         raise RecordingError(str(output), "is of no known format", expected=expected, got=output.suffix)
     if not n:
         raise _nothing_in(session, what)
-    return n
+    return Exported(n, left_out)
 
 
 def _nothing_in(session: Path, what: str) -> RecordingError:
@@ -112,56 +122,29 @@ def recover(session: Path, identity: Path, output: Path) -> Recovered:
     return result
 
 
-def flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested values as one level, names joined by dots; lists as JSON text."""
-    import msgspec
-
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            flat.update(flatten(value, f"{prefix}{key}."))
-        elif isinstance(value, list):
-            flat[f"{prefix}{key}"] = msgspec.json.encode(value).decode()
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
-
-
-def _rows(session: Path, identity: Path, kind: str) -> list[dict[str, Any]]:
-    return [
-        {"seq": event.seq, "t_ns": event.t_ns, "t_emit_ns": event.t_emit_ns, **flatten(event.payload)}
-        for event in read_events(session, identity)
-        if event.kind == kind
-    ]
-
-
 def _pictures(session: Path, identity: Path, role: str) -> Iterator[Picture]:
     return (item for item in read_items(session, identity) if isinstance(item, Picture) and item.role == role)
 
 
-def _columns(rows: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for row in rows for key in row))
-
-
-def _write_csv(part: Path, rows: list[dict[str, Any]]) -> int:
+def _write_csv(part: Path, table: list[Row]) -> int:
     text = io.StringIO()
-    table = csv.DictWriter(text, _columns(rows))
-    table.writeheader()
-    table.writerows(rows)
+    writer = csv.DictWriter(text, columns(table), extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(table)
     part.write_text(text.getvalue(), encoding="utf-8")
-    return len(rows)
+    return len(table)
 
 
-def _write_parquet(part: Path, rows: list[dict[str, Any]]) -> int:
+def _write_parquet(part: Path, table: list[Row]) -> int:
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise RecordingError("Parquet", "needs pyarrow", fix="pip install 'emogaze-edge[host]'") from None
 
-    columns = {name: [row.get(name) for row in rows] for name in _columns(rows)}
-    pyarrow.parquet.write_table(pyarrow.table(columns), part)
-    return len(rows)
+    values = {name: [row.get(name) for row in table] for name in columns(table)}
+    pyarrow.parquet.write_table(pyarrow.table(values), part)
+    return len(table)
 
 
 def _write_ndjson(part: Path, events: Iterator[Event]) -> int:

@@ -19,7 +19,7 @@ LAYERS = [
     [
         *("faces", "tracking", "recall", "emotion", "features", "environment", "fcc", "attention"),
         *("embedding", "separation", "environment_build", "adaptive"),
-        *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "wire", "dp", "curve"),
+        *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "export_rows", "wire", "dp", "curve"),
         *("live.health", "live.monitor", "live.notify", "live.logs", "live.control", "live.remote"),
     ],
     ["pipeline", "stages", "redaction", "audit", "metadata", "tune", "outputs"],

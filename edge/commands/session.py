@@ -130,16 +130,20 @@ def export(
     session: Session,
     identity: Identity,
     output: Annotated[Path, typer.Option("-o", help="A .csv, .parquet, .ndjson or .mp4 file.")],
-    kind: Annotated[str, typer.Option(help="Which events become rows (CSV and Parquet).")] = "score",
+    kind: Annotated[
+        str, typer.Option(help="What becomes rows (CSV, Parquet): a kind of event, or gaze (samples), or faces.")
+    ] = "score",
     role: Annotated[str, typer.Option(help="Which camera's pictures (MP4).")] = "scene",
     dir: Dir = "",
 ) -> None:
     """Export events to CSV, Parquet or NDJSON, or the redacted pictures to MP4. The copy isn't encrypted."""
     from edge.exports import export
 
-    n = export(session, identity, output, kind=kind, role=role)
+    done = export(session, identity, output, kind=kind, role=role)
     _audit_export(dir, session, "export", output)
-    print(f"{output}: {n} {'pictures' if output.suffix == '.mp4' else 'rows'}; not encrypted, keep it safe")
+    print(f"{output}: {done.n} {'pictures' if output.suffix == '.mp4' else 'rows'}; not encrypted, keep it safe")
+    if done.left_out:
+        print(f"  not in the table: {', '.join(done.left_out)} (--kind gaze and --kind faces; all is in .ndjson)")
 
 
 def anonymise(
