@@ -1,17 +1,20 @@
 """Redaction against the `deface` package: CPU time per frame, and faces missed, on the same clips.
 
 Each program runs as its users run it, at its defaults, as a process of its own; the CPU time of the process and its
-children is what the operating system counted, its start included. The runs alternate, so that whatever else the
-machine does falls on both. `deface` must be installed in an environment of its own, since its OpenCV overwrites ours:
+children (user and system) is what the operating system counted for it, its start included. CPU time too grows on a busy
+machine, whose cores share caches and execution units: the two run in turn, first one first and then the other, each
+pair gives a ratio, and the median of the ratios is what is quoted. A first pair warms the file cache and isn't counted.
+`deface` must be installed in an environment of its own, since its OpenCV overwrites ours:
 ``python -m venv D && D/bin/pip install deface onnx onnxruntime``.
 """
 
 from __future__ import annotations
 
-import resource
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -70,7 +73,7 @@ def compare(clips: Sequence[Clip], deface: Path, folder: Path, repeats: int) -> 
     ------
     dict
         `clip`, `frames`; per program `cpu_ms` (one value a run, per frame), their `median_ms`, and `missed` required
-        boxes of how many; and `ratio`: deface's median over ours.
+        boxes of how many; `ratios`: deface's over ours, pair by pair, and `ratio`: their median.
 
     Raises
     ------
@@ -82,20 +85,23 @@ def compare(clips: Sequence[Clip], deface: Path, folder: Path, repeats: int) -> 
             "emogaze": [sys.executable, "-m", "edge.cli", "redact", str(one.path), "-o"],
             "deface": [str(deface), str(one.path), "-o"],
         }
-        spent: dict[str, list[float]] = {name: [] for name in programs}
         outputs = {name: folder / f"{one.path.stem}.{name}.mp4" for name in programs}
-        for _ in range(repeats):
-            for name, command in programs.items():
-                spent[name].append(cpu_s([*command, str(outputs[name])]) / one.frames * 1e3)
-        medians = {name: statistics.median(values) for name, values in spent.items()}
+        spent: dict[str, list[float]] = {name: [] for name in programs}
+        for turn in range(repeats + 1):
+            for name in sorted(programs, reverse=turn % 2 == 1):
+                seconds = cpu_s([*programs[name], str(outputs[name])])
+                if turn > 0:
+                    spent[name].append(seconds / one.frames * 1e3)
+        ratios = [theirs / ours for theirs, ours in zip(spent["deface"], spent["emogaze"], strict=True)]
         yield {
             "clip": one.path.name,
             "frames": one.frames,
-            "ratio": medians["deface"] / medians["emogaze"],
+            "ratios": ratios,
+            "ratio": statistics.median(ratios),
             **{
                 name: {
                     "cpu_ms": spent[name],
-                    "median_ms": medians[name],
+                    "median_ms": statistics.median(spent[name]),
                     "missed": missed(one, outputs[name]),
                     "required": len(one.required) * one.frames,
                 }
@@ -105,16 +111,18 @@ def compare(clips: Sequence[Clip], deface: Path, folder: Path, repeats: int) -> 
 
 
 def cpu_s(command: Sequence[str]) -> float:
-    """Run a command and return the CPU seconds of it and its children."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise SourceError(command[0], f"can't be run: {error.strerror}") from error
-    if done.returncode:
-        raise SourceError(command[0], "failed: " + (done.stderr.strip().splitlines() or ["no message"])[-1])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    """Run a command and return the CPU seconds, user and system, of it and of the children that it waited for."""
+    with tempfile.TemporaryFile("w+") as said:
+        try:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+        except OSError as error:
+            raise SourceError(command[0], f"can't be run: {error.strerror}") from error
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            said.seek(0)
+            raise SourceError(command[0], "failed: " + (said.read().strip().splitlines() or ["no message"])[-1])
+    return usage.ru_utime + usage.ru_stime
 
 
 def missed(one: Clip, output: Path) -> int:

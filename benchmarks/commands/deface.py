@@ -18,7 +18,7 @@ def deface(
     boxes: Annotated[
         Path | None, typer.Option(help="Faces that must be covered: a CSV with image, x, y, w, h[, use].")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each program on each clip.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Pairs of runs on each clip, besides the first.")] = 3,
     json: Annotated[Path | None, typer.Option("--json", help="Write all samples here.")] = None,
 ) -> None:
     """Print the CPU time per frame of both programs at their defaults, and the required faces that each missed."""
@@ -38,10 +38,11 @@ def deface(
         for row in compare(clips, program, folder, repeats):
             rows.append(row)
             ours, theirs = row["emogaze"], row["deface"]
+            ratios = row["ratios"]
             print(
-                f"{row['clip']}: {ours['median_ms']:.1f} against {theirs['median_ms']:.1f} ms of CPU a frame "
-                f"({row['ratio']:.1f} times); required faces missed: {ours['missed']} against {theirs['missed']} "
-                f"of {ours['required']}"
+                f"{row['clip']}: {ours['median_ms']:.1f} against {theirs['median_ms']:.1f} ms of CPU a frame, "
+                f"{row['ratio']:.1f} times ({min(ratios):.1f} to {max(ratios):.1f} in {len(ratios)} pairs); "
+                f"required faces missed: {ours['missed']} against {theirs['missed']} of {ours['required']}"
             )
     if json:
         write_json(json, {"machine": describe(), "clips": rows})
