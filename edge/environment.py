@@ -6,6 +6,7 @@ optional projection and a faiss index over L2-normalised vectors; `edge.embeddin
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ class Match(NamedTuple):
 
 
 class EnvironmentInfo(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """`env.json`: what the cache was made with and holds, and the hash of each of its files."""
+    """`env.json`: what the cache was made with and holds, and the hash of each of its files and of itself."""
 
     embedder: str
     embedder_id: str
@@ -65,6 +66,12 @@ class EnvironmentInfo(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_
     separation: dict[str, Any]
     files: dict[str, str] = {}
     format: int = FORMAT
+    sha256: str = ""
+
+    def sealed(self) -> EnvironmentInfo:
+        """Return it with the hash over all else that it says."""
+        bare = msgspec.structs.replace(self, sha256="")
+        return msgspec.structs.replace(bare, sha256=hashlib.sha256(msgspec.json.encode(bare)).hexdigest())
 
 
 def build_index(vectors: Matrix) -> faiss.Index:
@@ -186,7 +193,7 @@ class EnvironmentCache:
             if picture:
                 (folder / _picture_name(view)).write_bytes(picture)
         files = {file.name: sha256_file(file) for file in sorted(folder.iterdir())}
-        info = msgspec.structs.replace(self.info, files=files)
+        info = msgspec.structs.replace(self.info, files=files).sealed()
         (folder / ENV_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(info), indent=1))
 
     @classmethod
@@ -246,6 +253,7 @@ class EnvironmentCache:
             "model_sha256": info.model_sha256,
             "embedding": info.embedding,
             "files": files,
+            "sha256": info.sha256,
         }
 
     @classmethod
@@ -332,4 +340,8 @@ def read_info(folder: Path) -> EnvironmentInfo:
     if altered or not {f"{scale}.faiss" for scale in SCALES} <= set(info.files):
         names = ", ".join(altered) or "index files are not listed"
         raise CacheError(str(folder), f"was altered: {names}", fix="rebuild it with `emogaze env build`")
+    if info.sha256 != info.sealed().sha256:
+        raise CacheError(
+            str(file), "was altered, or written by an earlier version", fix="rebuild it with `emogaze env build`"
+        )
     return info

@@ -7,11 +7,13 @@ import shutil
 import signal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from edge import events
 from edge.app import Summary, run
 from edge.config import Config, SinksConfig, load
+from edge.environment import EnvironmentInfo
 from edge.errors import EmoGazeError
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
@@ -245,7 +247,8 @@ def twin_cache(environment: Path, folder: Path, twin: str) -> Path:
     shutil.copytree(environment, folder)
     part = shutil.copytree(folder / "mobilenet_v2-fp32", folder / twin)
     text = (part / "env.json").read_text()
-    (part / "env.json").write_text(text.replace('"mobilenet_v2-fp32', f'"{twin}'))
+    info = msgspec.json.decode(text.replace('"mobilenet_v2-fp32', f'"{twin}'), type=EnvironmentInfo)
+    (part / "env.json").write_bytes(msgspec.json.encode(info.sealed()))
     return folder
 
 

@@ -220,3 +220,13 @@ def test_a_broken_description_is_one_line(tmp_path: Path, text: str, message: st
     (tmp_path / "env/pixels/env.json").write_text(text)
     with pytest.raises(CacheError, match=message):
         EnvironmentCache.load(tmp_path / "env", PixelModel().manifest)
+
+
+def test_an_altered_description_is_refused(tmp_path: Path) -> None:
+    store(tmp_path / "env", [cache_of(LOCAL, SCENES)])
+    file = tmp_path / "env/pixels/env.json"
+    text = file.read_text()
+    file.write_text(text.replace('"precision": "', '"precision": "not '))
+    assert file.read_text() != text
+    with pytest.raises(CacheError, match=r"env\.json: was altered"):
+        EnvironmentCache.load(tmp_path / "env", PixelModel().manifest)
