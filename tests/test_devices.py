@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from edge.capture import is_live
+from edge.commands.run import OUTPUT_FAILED
 from edge.config import load
 from edge.gaze.geometry import read_geometry
 
@@ -36,3 +37,11 @@ def test_the_unit_waits_for_readiness_and_has_a_watchdog() -> None:
     assert service["Type"] == "notify" and int(service["WatchdogSec"]) >= 5
     assert service["ExecStart"].split()[1:] == ["run", "-c", "/etc/emogaze/device.toml"]
     assert os.path.isabs(service["ExecStart"].split()[0])
+    assert int(service["RestartPreventExitStatus"]) == OUTPUT_FAILED
+
+
+@pytest.mark.parametrize("name", ["emogaze.service", "Containerfile.jetson", "Containerfile.x86-64"])
+def test_service_and_containers_look_for_models_where_the_page_puts_them(name: str) -> None:
+    setting = "EMOGAZE_MODELS=/var/lib/emogaze/models"
+    assert f"export {setting}" in (DEVICES / "README.md").read_text()
+    assert setting in (DEVICES / name).read_text()

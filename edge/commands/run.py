@@ -9,6 +9,8 @@ import typer
 
 from edge.commands.base import emit_json
 
+OUTPUT_FAILED = 3  #: exit code of a run that did what it was asked for, but for an output that failed
+
 
 def add(app: typer.Typer) -> None:
     app.command("run")(run)
@@ -47,7 +49,7 @@ def run(
         for line in summary.lines():
             print(line)
     if summary.sink_errors:
-        raise typer.Exit(1)
+        raise typer.Exit(OUTPUT_FAILED)
     if summary.stopped:
         raise typer.Exit(stop.exit_code)
 
