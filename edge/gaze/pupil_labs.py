@@ -62,6 +62,7 @@ def open_source(gaze: GazeConfig) -> PupilLabsGaze:
 def connect(source: str) -> Glasses:
     """Return the device at `pupil-labs:HOST[:PORT]`."""
     try:
+        from aiohttp import ClientError
         from pupil_labs.realtime_api.device import DeviceError
         from pupil_labs.realtime_api.simple import Device
     except ImportError:
@@ -69,10 +70,16 @@ def connect(source: str) -> Glasses:
     host, _, port = source.removeprefix(PREFIX).partition(":")
     if not host or (port and not port.isdigit()):
         raise ConfigError(source, "names no device", expected=f"{PREFIX}HOST or {PREFIX}HOST:PORT")
+
+    class Phone(Device):  # type: ignore[misc]  # untyped where the client isn't installed
+        _event_manager = None  # where the phone isn't there, the end of the half-made object looks for it
+
     try:
-        device: Glasses = Device(host, int(port or PORT))
+        device: Glasses = Phone(host, int(port or PORT))
     except (OSError, asyncio.TimeoutError, DeviceError) as error:
         raise AbsentError(source, f"no companion phone answers: {error}") from error
+    except ClientError as error:
+        raise SourceError(source, f"answers, but is no companion phone: {error}") from error
     return device
 
 
@@ -94,6 +101,7 @@ class PupilLabsGaze(GazeSource):
         self._notes: deque[StreamNote] = deque(maxlen=1000)
         self._seq = self._to_host_ns = self._offset_read_ns = 0
         self._stop = threading.Event()
+        self._monocular = False
         self._device: Glasses | None = connect(gaze.source)
         camera = camera_of(self._device.get_calibration())
         self.geometry = read_geometry(gaze.geometry) or Geometry(camera=camera)
@@ -162,11 +170,16 @@ class PupilLabsGaze(GazeSource):
         self._note("time_correction", detail)
 
     def _raw(self, datum: Any) -> RawGaze:
+        """Return a sample; of two monocular gazes (a setting of the app) neither is the gaze, so it is invalid."""
         pupils = [getattr(datum, f"pupil_diameter_{side}", NAN) for side in ("left", "right")]
         seq, self._seq = self._seq, self._seq + 1
         t_ns = round(datum.timestamp_unix_seconds * NS_PER_S) + self._to_host_ns + self._shift_ns
-        valid = bool(datum.worn) and math.isfinite(datum.x) and math.isfinite(datum.y)
-        return RawGaze(seq, t_ns, float(datum.x), float(datum.y), 1.0, valid, sum(pupils) / 2)
+        x, y = float(getattr(datum, "x", NAN)), float(getattr(datum, "y", NAN))
+        if not hasattr(datum, "x") and not self._monocular:
+            self._monocular = True
+            self._note("monocular", {"consequence": "no gaze: let the app give binocular gaze"})
+        valid = bool(datum.worn) and math.isfinite(x) and math.isfinite(y)
+        return RawGaze(seq, t_ns, x, y, 1.0, valid, sum(pupils) / 2)
 
     def _note(self, kind: str, detail: dict[str, Any]) -> None:
         self._notes.append(StreamNote(self._clock(), kind, {"stream": self._source, **detail}))

@@ -57,6 +57,16 @@ def await_samples(source: PupilLabsGaze, n: int) -> list:
     return samples
 
 
+def test_two_monocular_gazes_are_invalid_and_noted_once() -> None:
+    glasses = ScriptedGlasses()
+    eye = SimpleNamespace(x=1.0, y=2.0)
+    with PupilLabsGaze(CONFIG, lambda _: glasses) as source:
+        for _ in range(2):
+            glasses.data.put(SimpleNamespace(left=eye, right=eye, worn=True, timestamp_unix_seconds=time.time()))
+        assert [sample.valid for sample in await_samples(source, 2)] == [False, False]
+        assert [note.kind for note in source.notes()].count("monocular") == 1
+
+
 def test_samples_come_on_the_hosts_clock_with_the_cameras_intrinsics() -> None:
     glasses = ScriptedGlasses()
     with PupilLabsGaze(CONFIG, lambda _: glasses) as source:
