@@ -27,6 +27,7 @@ from edge.live.control import ask
 ROOT = Path(__file__).parents[1]
 RATE_HZ, CLIP_S = 30.0, 10.0
 START_LIMIT_S = 60.0
+STARTING_S = 0.05  #: until the first score it is asked so often: that time is a result too
 WARM_UP_SHARE, WARM_UP_S = 0.5, 300.0  #: memory counts from the first five minutes on, or from half of a shorter run
 GROWTH_MB_PER_10_MIN = 1.0
 
@@ -150,7 +151,7 @@ def _watch(device: subprocess.Popen[str], socket: Path, seconds: float) -> Itera
             yield _sample(device.pid, status, time.monotonic() - start)
         elif end is None and time.monotonic() > give_up:
             raise SinkError("emogaze run", f"gave no score within {START_LIMIT_S:g} s", got=json.dumps(status)[:300])
-        time.sleep(1)
+        time.sleep(STARTING_S if end is None else 1)
 
 
 def _sample(pid: int, status: dict[str, Any], t_s: float) -> Sample:
