@@ -35,6 +35,11 @@ def test_the_thread_that_answers_for_the_status_is_no_leak():
     assert judge(made)["passed"]
 
 
+def test_pictures_in_flight_are_no_growth():
+    made = [replace(s, resident_mb=s.resident_mb + 2.8 * (k > 700 and k % 3 == 0)) for k, s in enumerate(samples())]
+    assert judge(made)["passed"]
+
+
 @pytest.mark.parametrize(("mb_per_min", "passed"), [(0.05, True), (0.2, False)], ids=["0.5 MB", "2 MB"])
 def test_growth_is_a_slope_per_ten_minutes(mb_per_min, passed):
     verdict = judge(samples(mb_per_min))
