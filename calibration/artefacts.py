@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from calibration.drift import Judge, passes
-from calibration.int8 import SCHEMES, Quantised, Quantiser, Scheme, open_content, quiet
+from calibration.int8 import SCHEMES, Quantised, Quantiser, open_content
 from calibration.pictures import Pictures, crops
+from calibration.reduced import reduce
 from edge.backends.base import Model, classify_canary, open_artefact
 from edge.config import ModelsConfig
 from edge.manifest import Manifest
@@ -39,58 +41,47 @@ def int8(
         What the artefact's means are taken over: the same as the reference's.
     """
     say(f"{reference.manifest.name}: calibrating on {len(pictures.calibration)} pictures")
-    quantiser = Quantiser(reference, crops(pictures.calibration), method=method)
+    seen = crops(pictures.calibration)
+
+    @cache
+    def quantiser(careful: bool) -> Quantiser:
+        return Quantiser(reference, seen, method=method, careful=careful)
+
     judge = Judge(reference, pictures.held, answers=pictures.answers)
     for scheme in SCHEMES:
-        yield _first_that_passes(reference, quantiser, judge, scheme, picture_set, say)
+        candidates = (found for careful in (False, True) for found in quantiser(careful).search(scheme))
+        yield _first_that_passes(reference, candidates, judge, picture_set, say)
 
 
 def _first_that_passes(
-    reference: Model, quantiser: Quantiser, judge: Judge, scheme: Scheme, picture_set: list[Image], say: Say
+    reference: Model, candidates: Iterator[Quantised], judge: Judge, picture_set: list[Image], say: Say
 ) -> Manifest:
-    report: dict[str, Any] = {}
-    for candidate in quantiser.search(scheme):
+    for candidate in candidates:
         fields, report = _measure(reference.manifest, candidate, judge, picture_set)
-        say(
-            f"{scheme.precision}, {len(candidate.kept)} layers in float: median |dFCC| {report['dfcc_median']:.4f}, "
-            f"p95 {report['dfcc_p95']:.4f}, Spearman {report['spearman']:.4f}"
-        )
+        report |= {"layers_in_float": list(candidate.kept), "cosine_calibration": candidate.cosine}
+        report["way"] = "careful" if candidate.careful else "plain"
+        say(_said(candidate.scheme.precision, report))
         if passes(report):
             break
     else:
-        say(f"{scheme.precision} fails the gate")
-    report |= {"layers_in_float": list(candidate.kept), "cosine_calibration": candidate.cosine}
-    return _write(reference.manifest, scheme.precision, candidate.content, {**fields, "drift": report})
+        say(f"{candidate.scheme.precision} fails the gate")
+    return _write(reference.manifest, candidate.scheme.precision, candidate.content, {**fields, "drift": report})
 
 
 def reduced(
     reference: Model, precision: str, pictures: Pictures, picture_set: list[Image], *, say: Say = print
 ) -> Manifest:
-    """Write an FP16 or BF16 artefact of an embedder, measured as INT8 is.
-
-    FP16 is another file; BF16 is the same file, computed in BF16 by a runtime that can.
-    """
-    manifest = reference.manifest
-    content = manifest.path.read_bytes() if precision == "bf16" else to_fp16(manifest)
-    backend = "openvino" if precision == "bf16" else "onnxruntime"
-    everything = {**pictures.calibration, **pictures.held}
-    with open_content(manifest, content, precision, backend=backend) as model:
-        fields = means(model, picture_set)
-        model.manifest = msgspec.structs.replace(model.manifest, **fields)
-        report = Judge(reference, everything, answers=pictures.answers).measure(model)
-    say(f"{precision}: median |dFCC| {report['dfcc_median']:.5f}, p95 {report['dfcc_p95']:.5f}")
-    return _write(manifest, precision, content, {**fields, "drift": report})
+    """Write an FP16 or BF16 artefact of an embedder, measured as INT8 is."""
+    for candidate in reduce(reference, precision, pictures, picture_set):
+        say(_said(precision, candidate[1]["drift"]))
+    return _write(reference.manifest, precision, *candidate)
 
 
-def to_fp16(manifest: Manifest) -> bytes:
-    """Return an ONNX model with weights and arithmetic in FP16, and inputs and outputs as before."""
-    import onnx
-    from onnxruntime.transformers.float16 import convert_float_to_float16
-
-    with quiet():
-        converted = convert_float_to_float16(onnx.load(manifest.path), keep_io_types=True)
-    content: bytes = converted.SerializeToString()
-    return content
+def _said(precision: str, report: dict[str, Any]) -> str:
+    return (
+        f"{precision}, {len(report['layers_in_float'])} layers in float: median |dFCC| {report['dfcc_median']:.4f}, "
+        f"p95 {report['dfcc_p95']:.4f}, Spearman {report['spearman']:.4f}"
+    )
 
 
 def _measure(

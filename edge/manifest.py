@@ -68,8 +68,9 @@ class Manifest(_Part, frozen=True, eq=False):
     """`model.json`. `folder` is where it was read; `mean_local` and `mean_global` are float32 (d,) or None.
 
     The means are those of local windows and of whole scenes over a varied picture set (`mean_source`); a small
-    environment's mean is shrunk towards them. `drift` holds what was measured against `reference`, the artefact it was
-    made from, and `gate` whether that passed.
+    environment's mean is shrunk towards them. `fp32_nodes` names the nodes of the weights file that are computed in
+    FP32 where the file itself can't say so (BF16). `drift` holds what was measured against `reference`, the artefact it
+    was made from, and `gate` whether that passed.
     """
 
     folder: Path
@@ -91,6 +92,7 @@ class Manifest(_Part, frozen=True, eq=False):
     mean_global: np.ndarray | None = None
     mean_source: str = ""
     separation: dict[str, float] = {}
+    fp32_nodes: tuple[str, ...] = ()
     reference: str = ""
     drift: dict[str, Any] = {}
     gate: Literal["", "passed", "failed"] = ""
