@@ -3,12 +3,15 @@
 U8S8 (asymmetric activations) is what ONNX Runtime and OpenVINO run fast; S8S8, symmetric and without quantised bias,
 is what TensorRT takes, whose newer versions know explicit quantisation alone. Weights are per channel: per tensor
 destroys a MobileNet. The graph is quantised as it is, since preprocessing would split HardSwish.
+
+The plain way quantises what every operation reads and gives. What it destroys, as it does MobileNetV3, is quantised the
+careful way: only what convolutions read, their channels equalised, and squeeze-and-excitation in float. OpenVINO and
+TensorRT fuse that as well; ONNX Runtime computes such convolutions in float.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import io
 import logging
 import tempfile
@@ -21,6 +24,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from calibration.activations import Statistics, observe
+from calibration.bias import correct_bias, correctable
+from calibration.equalise import equalise
 from edge.backends.base import Model, new_batch, open_artefact
 from edge.config import ModelsConfig
 from edge.errors import DataError, ModelError
@@ -35,10 +41,16 @@ _BINS = 2048
 _CHUNK = 8  # crops whose activations are held at once
 _OPS = ["Conv", "Gemm", "MatMul", "Add", "Mul", "Clip", "Relu", "MaxPool"]  # not the last mean: it is the result
 _RANKED = ("Conv", "Gemm", "MatMul", "Add", "Mul")  # the others only pass on what these give
+_CAREFUL_OPS = ["Conv"]
+_NO_OUTPUTS = "OpTypesToExcludeOutputQuantization"
 _N_PROBES = 32
 #: How many of the most sensitive layers stay in float, tried in this order until the embedding is near enough.
 _KEPT = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 NEAR_ENOUGH = 0.984  # median centred cosine on calibration crops at which the FCC gate is usually passed
+_HOPELESS = 0.8  # below it, leaving layers out one by one leads nowhere
+
+
+Pixels = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,7 @@ class Quantised:
     content: bytes
     kept: tuple[str, ...]
     cosine: float
+    careful: bool
 
 
 class Quantiser:
@@ -77,9 +90,13 @@ class Quantiser:
         What to calibrate on.
     method : str
         `percentile`, `minmax` or `entropy`.
+    careful : bool
+        Quantise the careful way.
     """
 
-    def __init__(self, reference: Model, crops: list[Image], *, method: str = "percentile") -> None:
+    def __init__(
+        self, reference: Model, crops: list[Image], *, method: str = "percentile", careful: bool = False
+    ) -> None:
         manifest = reference.manifest
         if manifest.role != "embedder" or manifest.path.suffix != ".onnx" or manifest.precision != "fp32":
             got = f"{manifest.role}, {manifest.file}, {manifest.precision}"
@@ -88,23 +105,37 @@ class Quantiser:
             )
         if len(crops) < _N_PROBES:
             raise DataError("calibration", "too few crops", expected=f"at least {_N_PROBES}", got=str(len(crops)))
-        self._reference, self._manifest = reference, manifest
-        self._model = onnx.load(manifest.path)
-        self._ranges = _ranges(manifest, crops, method)
+        self._manifest, self._careful = manifest, careful
         self._probes = crops[:: len(crops) // _N_PROBES][:_N_PROBES]
         self._truth = embed(reference, self._probes)
-        self._layers = [node.name for node in self._model.graph.node if node.op_type in _RANKED]
+        self._model = onnx.load(manifest.path)
+        self._float = on_one_pixel(self._model) if careful else ()
+        batches = list(_batches(crops, manifest.input()))
+        self._convolutions = {n.name: n for n in correctable(self._model) if n.name not in self._float}
+        if careful:
+            self._model = equalise(self._model, list(self._convolutions), self._observe(batches))
+            self._convolutions = {n.name: n for n in self._model.graph.node if n.name in self._convolutions}
+        self._statistics = self._observe(batches)
+        self._ranges = _ranges(self._model, manifest.input().name, batches, method)
+        ranked = _CAREFUL_OPS if careful else _RANKED
+        self._layers = [n.name for n in self._model.graph.node if n.op_type in ranked and n.name not in self._float]
+
+    def _observe(self, batches: list[Pixels]) -> Statistics:
+        return observe(self._model, [node.input[0] for node in self._convolutions.values()], batches)
 
     def search(self, scheme: Scheme) -> Iterator[Quantised]:
         """Yield ever more careful models: the layers that hurt most, each quantised alone, are left in float first."""
         ranking: list[str] = []
-        for n in (n for n in _KEPT if n < len(self._layers)):
-            if n == 1:
+        steps = [n for n in _KEPT if n < len(self._layers)]
+        for n in steps:
+            if n and not ranking:
                 ranking = self.sensitive_layers(scheme)
             kept = tuple(ranking[:n])
             content = self.quantise(scheme, kept)
-            found = Quantised(scheme, content, kept, self.cosine(content, scheme))
-            if found.cosine >= NEAR_ENOUGH or n == _KEPT[-1]:
+            found = Quantised(scheme, content, (*kept, *self._float), self.cosine(content, scheme), self._careful)
+            if not self._careful and found.cosine < _HOPELESS:
+                return
+            if found.cosine >= NEAR_ENOUGH or n == steps[-1]:
                 yield found
 
     def sensitive_layers(self, scheme: Scheme) -> list[str]:
@@ -121,9 +152,12 @@ class Quantiser:
         from onnxruntime.quantization import QDQQuantizer, QuantType
 
         activations = QuantType.QInt8 if scheme.signed else QuantType.QUInt8
+        ops, options = (_CAREFUL_OPS, {_NO_OUTPUTS: _CAREFUL_OPS}) if self._careful else (_OPS, {})
+        kept = (*kept, *self._float)
+        quantised = [name for name in self._convolutions if name not in kept]
         with quiet():
             quantizer = QDQQuantizer(
-                copy.deepcopy(self._model),
+                correct_bias(self._model, quantised, self._statistics),
                 True,
                 False,
                 QuantType.QInt8,
@@ -131,8 +165,8 @@ class Quantiser:
                 self._ranges,
                 [],
                 list(kept),
-                _OPS,
-                scheme.options,
+                ops,
+                scheme.options | options,
             )
             quantizer.quantize_model()
         content: bytes = quantizer.model.model.SerializeToString()
@@ -164,37 +198,52 @@ def open_content(
         model.close()
 
 
-def _ranges(manifest: Manifest, crops: list[Image], method: str) -> Any:
-    """Run the crops and return every tensor's range."""
+def on_one_pixel(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Return the convolutions that read a picture's mean, as in squeeze-and-excitation: they cost next to nothing."""
+    small: set[str] = set()
+    for node in model.graph.node:
+        if node.op_type == "GlobalAveragePool" or (node.op_type != "Mul" and small.intersection(node.input)):
+            small.update(node.output)
+    return tuple(n.name for n in model.graph.node if n.op_type == "Conv" and n.input[0] in small)
+
+
+def _batches(crops: list[Image], spec: TensorSpec) -> Iterator[Pixels]:
+    for start in range(0, len(crops), _CHUNK):
+        chunk = crops[start : start + _CHUNK]
+        pixels = new_batch(spec, len(chunk))
+        for item, crop in zip(pixels, chunk, strict=True):
+            fill_input(crop, spec, item)
+        yield pixels
+
+
+def _ranges(model: onnx.ModelProto, picture: str, batches: list[Pixels], method: str) -> Any:
+    """Run the pictures and return every tensor's range."""
     from onnxruntime.quantization import CalibrationMethod, create_calibrator
 
     options = {"percentile": PERCENTILE, "symmetric": False, "num_bins": _BINS} if method == "percentile" else {}
     with tempfile.TemporaryDirectory() as folder, quiet():
+        onnx.save(model, Path(folder) / "model.onnx")
         calibrator = create_calibrator(
-            str(manifest.path),
+            str(Path(folder) / "model.onnx"),
             [],
             augmented_model_path=str(Path(folder) / "augmented.onnx"),
             calibrate_method=CalibrationMethod[METHODS[method]],
             extra_options=options,
         )
-        for start in range(0, len(crops), _CHUNK):
-            calibrator.collect_data(_Reader(crops[start : start + _CHUNK], manifest.input()))
+        for batch in batches:
+            calibrator.collect_data(_Reader(batch, picture))
         return calibrator.compute_data()
 
 
 class _Reader:
-    """Hands crops to ONNX Runtime's calibrator, one by one."""
+    """Hands pictures to ONNX Runtime's calibrator, one by one."""
 
-    def __init__(self, crops: list[Image], spec: TensorSpec) -> None:
-        self._crops, self._spec = iter(crops), spec
+    def __init__(self, batch: Pixels, name: str) -> None:
+        self._pictures, self._name = iter(batch), name
 
-    def get_next(self) -> dict[str, npt.NDArray] | None:
-        crop = next(self._crops, None)
-        if crop is None:
-            return None
-        batch = new_batch(self._spec, 1)
-        fill_input(crop, self._spec, batch[0])
-        return {self._spec.name: batch}
+    def get_next(self) -> dict[str, Pixels] | None:
+        picture = next(self._pictures, None)
+        return None if picture is None else {self._name: picture[None]}
 
 
 @contextlib.contextmanager
