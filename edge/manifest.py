@@ -157,6 +157,7 @@ def load_manifest(folder: Path, *, check_hash: bool = True) -> Manifest:
             str(file), "another format", expected=str(FORMAT), got=str(manifest.format), fix="fetch it again"
         )
     _check_role(manifest)
+    _check_layout(manifest)
     if check_hash:
         _check_hash(manifest)
     return manifest
@@ -208,6 +209,17 @@ def _check_role(manifest: Manifest) -> None:
             raise ModelError(thing, "doesn't classify its labels", expected=expected, got=str(outputs))
     elif role == "face_detector" and not manifest.decoder:
         raise ModelError(thing, "doesn't say how its boxes are decoded", expected="the key 'decoder'")
+
+
+def _check_layout(manifest: Manifest) -> None:
+    """A picture input has its channels where its layout says."""
+    for spec in (spec for spec in manifest.inputs if spec.layout):
+        channels = 1 if spec.colour == "GRAY" else 3
+        place = 1 if spec.layout == "NCHW" else -1
+        if len(spec.shape) != 4 or spec.shape[place] != channels:
+            expected = f"{channels} channel{'s' if channels > 1 else ''} as {spec.layout} has them"
+            thing = f"{manifest.folder / MODEL_FILE}, input {spec.name}"
+            raise ModelError(thing, "wrong layout", expected=expected, got=str(spec.shape))
 
 
 def _check_hash(manifest: Manifest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,6 +18,7 @@ PROVIDERS = {
     "cuda": "CUDAExecutionProvider",
     "tensorrt": "TensorrtExecutionProvider",
 }
+_PLACE = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |/onnxruntime_src/.*?\) (?=[A-Z])")
 _QUIET = 3  # errors only: its warnings about providers come again as our own, in one line
 
 
@@ -48,7 +50,7 @@ def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
     try:
         session = ort.InferenceSession(str(manifest.path), options, providers=chosen)
     except Exception as error:
-        raise BackendError(f"model {manifest.name}", f"onnxruntime can't load it: {_first_line(error)}") from error
+        raise BackendError(f"model {manifest.name}", f"onnxruntime can't load it: {_in_words(error)}") from error
     nodes = {"inputs": session.get_inputs(), "outputs": session.get_outputs()}
     check_names(manifest, {kind: {node.name for node in found} for kind, found in nodes.items()})
     return OrtModel(manifest, session)
@@ -74,12 +76,13 @@ class OrtModel(Model):
         try:
             values = self._session.run(list(outputs), feeds, self._options)
         except Exception as error:
-            raise BackendError(f"model {self.manifest.name}", f"onnxruntime failed: {_first_line(error)}") from error
+            raise BackendError(f"model {self.manifest.name}", f"onnxruntime failed: {_in_words(error)}") from error
         return dict(zip(outputs, values, strict=True))
 
     def close(self) -> None:
         self._session = None
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:200]
+def _in_words(error: Exception) -> str:
+    """Return the message in one line, without its code and the place in C++ that it comes from."""
+    return " ".join(_PLACE.sub("", str(error)).split())[:300]

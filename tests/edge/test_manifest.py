@@ -50,6 +50,7 @@ def test_round_trip_keeps_every_field(tmp_path: Path) -> None:
     [
         pytest.param('"version"', '"verson"', "unknown field `verson`", id="unknown key"),
         pytest.param('"layout": "NCHW"', '"layout": "CHWN"', "Invalid enum value 'CHWN'", id="unknown layout"),
+        pytest.param('"NCHW"', '"NHWC"', "wrong layout; expected 3 channels as NHWC has them; got (-1, 3", id="layout"),
         pytest.param('"licence": "MIT",', "", "missing required field `licence`", id="missing key"),
         pytest.param('"format"', '"folder"', "without the key 'folder'", id="folder in the file"),
         pytest.param("{", "", "can't be read", id="cut"),
