@@ -38,6 +38,7 @@ def rows(manifests: list[Manifest], measured: list[Measurement]) -> list[dict[st
                 "weights": manifest.weights,
                 "p50_ms": m.warm.get("p50"),
                 "p99_ms": m.warm.get("p99"),
+                "runs": m.warm.get("n"),
                 "paced_p50_ms": m.paced.get("p50"),
                 "ratio": reference / m.warm["p50"] if reference and m.warm else None,
                 "drift_median_dfcc": manifest.drift.get("dfcc_median", 0.0 if not manifest.reference else None),

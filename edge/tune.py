@@ -6,12 +6,13 @@ next. What is measured is one fixation: a batch of two, the window and the scene
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import platform
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -32,10 +33,14 @@ _WARM_UP = 5
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to measure: `samples` inferences back to back, and as many at the pace of a camera."""
+    """How long to measure: `samples` inferences back to back, and as many at the pace of a camera.
+
+    Each of both ends after `seconds`, but not before five inferences.
+    """
 
     samples: int = 50
     pace_ms: float = 33.0
+    seconds: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -134,10 +139,10 @@ def measure_here(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
     batch = new_batch(spec, _BATCH if spec.shape[0] == -1 else spec.shape[0])
     batch[:] = np.random.default_rng(0).uniform(-1, 1, batch.shape)
     feeds = {spec.name: batch}
-    _times(model, feeds, _WARM_UP, 0.0)
+    _times(model, feeds, Plan(_WARM_UP, 0.0))
     opened = time.perf_counter_ns() - start
-    warm, energy = _with_energy(lambda: _times(model, feeds, plan.samples, 0.0))
-    paced = _times(model, feeds, plan.samples, plan.pace_ms)
+    warm, energy = _with_energy(lambda: _times(model, feeds, replace(plan, pace_ms=0.0)))
+    paced = _times(model, feeds, plan)
     grown = peak_memory_mb() - before
     active, summary = model.active, summarise_ms(warm)
     model.close()
@@ -146,13 +151,15 @@ def measure_here(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
     )
 
 
-def _times(model: Model, feeds: dict[str, Any], n: int, pace_ms: float) -> list[int]:
-    """Time `n` inferences of the embedding in ns; with a pace, each waits for its turn as frames of a camera do."""
-    samples, due = [], time.perf_counter()
-    for _ in range(n):
-        if pace_ms:
+def _times(model: Model, feeds: dict[str, Any], plan: Plan) -> list[int]:
+    """Time inferences of the embedding in ns; with a pace, each waits for its turn as frames of a camera do."""
+    samples: list[int] = []
+    due = time.perf_counter()
+    end = due + plan.seconds
+    while len(samples) < plan.samples and (len(samples) < _WARM_UP or time.perf_counter() < end):
+        if plan.pace_ms:
             time.sleep(max(0.0, due - time.perf_counter()))
-            due += pace_ms / 1e3
+            due += plan.pace_ms / 1e3
         start = time.perf_counter_ns()
         model.infer(feeds, ("features",))
         samples.append(time.perf_counter_ns() - start)

@@ -16,7 +16,8 @@ def models(
     names: Annotated[
         list[str] | None, typer.Argument(help="FP32 artefacts, with what was made of them; default: all.")
     ] = None,
-    samples: Annotated[int, typer.Option(min=5, help="Inferences of each measurement.")] = 50,
+    samples: Annotated[int, typer.Option(min=5, help="Inferences of each measurement, at most.")] = 200,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Each measurement ends after so long.")] = 4.0,
     pace: Annotated[float, typer.Option(min=0, help="Milliseconds from one paced inference to the next.")] = 33.0,
     directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
     json: Annotated[Path | None, typer.Option("--json", help="Write the table here.")] = None,
@@ -28,11 +29,14 @@ def models(
     from edge.files import write_json
     from edge.tune import Plan
 
-    result = table(names or [], directory, Plan(samples, pace), lambda line: print(line, file=sys.stderr))
+    result = table(names or [], directory, Plan(samples, pace, seconds), lambda line: print(line, file=sys.stderr))
     machine = result["machine"]
-    print(f"{machine['processor']}, one thread, one fixation (two pictures of 224 x 224), {samples} runs each\n")
-    print("| artefact | runtime | median ms | p99 ms | to FP32 | median dFCC | MB | weights |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        f"{machine['processor']}, one thread, one fixation (two pictures of 224 x 224), back to back, "
+        f"up to {samples} runs or {seconds:g} s each; ratio to the FP32 artefact on ONNX Runtime\n"
+    )
+    print("| artefact | runtime | median ms | p99 ms | runs | times FP32 | median dFCC | MB | weights |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for row in result["rows"]:
         print(_line(row))
     if json:
@@ -42,9 +46,9 @@ def models(
 def _line(row: dict[str, Any]) -> str:
     head = f"| {row['artefact']} | {row['backend']} |"
     if row["reason"]:
-        return f"{head} {row['reason']} |||||{row['weights']} |"
+        return f"{head} {row['reason']} ||||||| {row['weights']} |"
     ratio = f"{row['ratio']:.2f}x" if row["ratio"] else "-"
     drift = "-" if row["drift_median_dfcc"] is None else f"{row['drift_median_dfcc']:.4f}"
     failed = " (gate failed)" if row["gate"] == "failed" else ""
-    times = f"{row['p50_ms']:.2f} | {row['p99_ms']:.2f}"
+    times = f"{row['p50_ms']:.2f} | {row['p99_ms']:.2f} | {row['runs']:.0f}"
     return f"{head} {times} | {ratio} | {drift}{failed} | {row['memory_mb']:.0f} | {row['weights']} |"

@@ -70,11 +70,12 @@ def test_a_failing_runtime_costs_one_measurement(artefacts: Path) -> None:
 
 
 def test_measures_for_real(artefacts: Path) -> None:
-    result = tune.measure_apart(
-        "mobilenet_v2-fp32", ModelsConfig(dir=str(artefacts), backend="onnxruntime"), Plan(5, 1)
-    )
+    settings = ModelsConfig(dir=str(artefacts), backend="onnxruntime")
+    result = tune.measure_apart("mobilenet_v2-fp32", settings, Plan(5, 1))
     assert result.reason == "" and result.active == "cpu"
     assert result.warm["n"] == result.paced["n"] == 5
+    hurried = tune.measure_apart("mobilenet_v2-fp32", settings, Plan(10_000, 0, seconds=0.01))
+    assert hurried.warm["n"] == 5, "time is up, but five are the least"
     assert 0 < result.warm["p50"] <= result.warm["max"] and result.memory_mb > 5 and result.open_ms > 0
 
 
