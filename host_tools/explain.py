@@ -75,7 +75,7 @@ def explain(
     Parameters
     ----------
     payload : dict
-        The event's payload, as `emogaze run` logs it.
+        The event's payload, as `emogaze run` logs it; a session may lack what its consent left out.
     t_ns : int
         The event's time.
     cache : EnvironmentCache
@@ -87,8 +87,8 @@ def explain(
     k : int
         Neighbours to return.
     """
-    score, emotion = payload["score"], payload["emotion"] or {}
-    features = features_from_plain(payload["frame_id"], t_ns, payload["features"])
+    score, emotion = payload["score"], payload.get("emotion") or {}
+    features = features_from_plain(payload["frame_id"], t_ns, payload.get("features"))
     known = features is not None and features.model_id == cache.info.embedder_id
     neighbours = _neighbours(cache, features.local, k) if features is not None and known else []
     window = _window(picture, payload)
@@ -172,7 +172,7 @@ def _neighbours(cache: EnvironmentCache, local: npt.NDArray[np.float32], k: int)
 
 
 def _window(picture: Image | None, payload: dict[str, Any]) -> Image | None:
-    fixation = payload["fixation"]
+    fixation = payload.get("fixation")
     if picture is None or not fixation or fixation["x_px"] is None:
         return None
     return crop_window(picture, fixation["x_px"], fixation["y_px"], payload["score"]["window_px"])
@@ -180,16 +180,19 @@ def _window(picture: Image | None, payload: dict[str, Any]) -> Image | None:
 
 def _notes(payload: dict[str, Any], cache: EnvironmentCache, known: bool) -> list[str]:
     """Return what limits this score, in plain words."""
-    score, emotion = payload["score"], payload["emotion"]
+    score, emotion, gaze = payload["score"], payload.get("emotion"), payload.get("gaze", [])
     notes = [f"There is no score: {score['reason']}."] if score["reason"] else []
-    if payload["features"] is not None and not known:
+    absent = [key for key in ("gaze", "fixation", "features") if key not in payload]
+    if absent:
+        notes.append(f"The recording's consent left out: {', '.join(absent)}.")
+    if payload.get("features") is not None and not known:
         notes.append(f"The cache belongs to {cache.info.embedder_id}, the features to {score['model_id']}.")
     if score["weights"] == "fixed":
         why = emotion["reason"] if emotion and emotion["reason"] else "no emotion of the wearer is known"
         notes.append(f"The weights are the fixed ones: {why}.")
-    invalid = sum(not row[5] for row in payload["gaze"])
+    invalid = sum(not row[5] for row in gaze)
     if invalid:
-        notes.append(f"{invalid} of {len(payload['gaze'])} gaze samples of this frame were invalid.")
+        notes.append(f"{invalid} of {len(gaze)} gaze samples of this frame were invalid.")
     auc = cache.info.separation.get("auc")
     if auc is not None and auc < 0.9:
         notes.append(f"This environment tells its parts apart poorly (AUC {auc:.2f}).")

@@ -16,22 +16,51 @@ def add(app: typer.Typer) -> None:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="a run (summary.json, events.ndjson, redacted.mp4), or an evaluation")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="the page; default: report.html in it")] = None,
+    folder: Annotated[
+        Path, typer.Argument(help="a run (summary.json, events.ndjson, redacted.mp4), a session, or an evaluation")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="the page; default: report.html in it; of a session, here")
+    ] = None,
+    identity: Annotated[
+        Path | None, typer.Option("--identity", "-i", help="study identity that opens a session")
+    ] = None,
+    scores: Annotated[int, typer.Option(min=0, help="scores whose evidence is shown with pictures; 0 = all")] = 4,
+    keys: Annotated[str, typer.Option(help="key folder, whose audit log notes a session's page")] = "",
 ) -> None:
-    """Write one self-contained page: of a run of the runtime, or of an evaluation that is finished."""
+    """Write one self-contained page: of a run of the runtime, of a recorded session, or of a finished evaluation."""
     import matplotlib
 
     matplotlib.use("Agg")
+    if any(folder.glob("*.chain")):
+        path = output or Path(f"{folder.resolve().name}.report.html")
+        _session_page(folder, identity, scores).write(path)
+        _note_export(folder, path, keys)
+        print(f"{path}: not encrypted, keep it safe")
+        return
     path = output or folder / "report.html"
-    _page(folder).write(path)
+    _page(folder, scores).write(path)
     print(path)
 
 
-def _page(folder: Path) -> Page:
+def _page(folder: Path, scores: int) -> Page:
     from host_tools.evaluate import page as evaluation
     from host_tools.report.run_page import build_page
 
     if (folder / "summary.json").is_file() or not (folder / "results.json").is_file():
-        return build_page(folder)
+        return build_page(folder, shown=scores)
     return evaluation.build(evaluation.read_results(folder), folder)
+
+
+def _session_page(session: Path, identity: Path | None, scores: int) -> Page:
+    from host_tools.report.session_page import build_page
+
+    return build_page(session, identity, shown=scores)
+
+
+def _note_export(session: Path, path: Path, keys: str) -> None:
+    from edge.keys import KeyRing, keys_dir
+    from edge.session.audit import append_audit
+
+    ring = KeyRing(keys_dir(keys))
+    append_audit(ring, "export", how="report", session=session.resolve().name, to=str(path.resolve()))

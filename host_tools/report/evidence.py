@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ from edge.records import Event, Image
 from host_tools.explain import Explanation, explain, overlay
 from host_tools.report.page import Section, cell
 
+Finder = Callable[[list[int]], dict[int, Image]]
 N_SCORES = 4  #: shown: the lowest score, the highest, and those at even ranks between
 _TILE_PX = 240
 
 
-def add_evidence(section: Section, scores: list[Event], header: dict[str, Any], video: Path) -> None:
-    """Append what a few scores of a run rest on.
+def add_evidence(
+    section: Section, scores: list[Event], header: dict[str, Any], pictures_of: Finder, *, shown: int = N_SCORES
+) -> None:
+    """Append what each score of a run rests on as a table, and a few of them with pictures.
 
     Parameters
     ----------
@@ -31,13 +35,65 @@ def add_evidence(section: Section, scores: list[Event], header: dict[str, Any], 
         The run's `score` events, in order.
     header : dict
         The payload of its `session` event.
-    video : Path
-        The redacted video, one picture per score; the windows are cut from it.
+    pictures_of : callable
+        Gives the redacted pictures of the scores at some places of the list; the windows are cut from them.
+    shown : int
+        So many scores have pictures; 0 = all.
     """
-    chosen = choose(scores)
+    chosen = choose(scores, shown or len(scores))
     if not chosen or not header["environment"]:
         section.text("No score is defined in this run." if not chosen else "This run had no environment.")
         return
+    caches, embedders = _opened(section, header)
+    section.text(
+        "The window that was looked at beside the most similar one of the environment. The map covers one patch after "
+        "the other: where it is warm the patch spoke for the match. Windows come from redacted pictures, so a covered "
+        "face is seen covered; the recorded similarity and that of the redacted picture both stand in the table. "
+        "No decision about a person should rest on a score alone."
+    )
+    pictures = pictures_of(chosen)
+    for index in chosen:
+        event = scores[index]
+        model = event.payload["score"]["model_id"]
+        if model in caches:
+            picture, embedder = pictures.get(index), embedders.get(model)
+            told = explain(event.payload, event.t_ns, caches[model], picture=picture, embedder=embedder)
+            _show(section, told, event.payload["score"])
+    section.heading("Each score")
+    section.table(_COLUMNS, [_row(event, caches.get(event.payload["score"]["model_id"])) for event in scores])
+
+
+_COLUMNS = (
+    *("s", "FCC", "local part", "global part", "weights", "region", "most like", "emotion"),
+    *("gaze valid", "picture's age ms", "computed by", "undefined because"),
+)
+
+
+def _row(event: Event, cache: EnvironmentCache | None) -> list[object]:
+    """Return one score in a line: its parts, and how good the data were that it was made from."""
+    payload, score = event.payload, event.payload["score"]
+    emotion, gaze = payload.get("emotion") or {}, payload.get("gaze") or []
+    pairs = (("alpha", "sim_local"), ("beta", "sim_global"))
+    parts = [None if score[part] is None else score[weight] * score[part] for weight, part in pairs]
+    nearest = explain(payload, event.t_ns, cache, k=1).neighbours if cache else []
+    likely = emotion.get("probabilities", {}).get(emotion.get("label", ""))
+    return [
+        event.t_ns / 1e9,
+        score["fcc_now"],
+        *parts,
+        f"{score['weights']} {score['weights_emotion']}".strip(),
+        score.get("region", ""),
+        nearest[0].view if nearest else "",
+        f"{emotion['label']} {likely:.2f}" if likely is not None else emotion.get("reason", ""),
+        f"{sum(bool(row[5]) for row in gaze)} of {len(gaze)}" if gaze else "",
+        score["frame_age_ns"] / 1e6 if score.get("frame_age_ns") is not None else None,
+        f"{score['model_id'].partition('@')[0]} {score['precision']}" if score["model_id"] else "",
+        score["reason"],
+    ]
+
+
+def _opened(section: Section, header: dict[str, Any]) -> tuple[dict[str, EnvironmentCache], dict[str, Embedder]]:
+    """Open the caches and artefacts that a run names, as far as they are here; say what isn't."""
     config = from_dict(header["config"], thing="the log's settings")
     caches: dict[str, EnvironmentCache] = {}
     embedders: dict[str, Embedder] = {}
@@ -48,21 +104,7 @@ def add_evidence(section: Section, scores: list[Event], header: dict[str, Any], 
             embedders[cache.info.embedder_id] = _embedder(config, name)
     except EmoGazeError as error:
         section.note(f"What the scores were made with is no longer here: {error}")
-        if not caches:
-            return
-    section.text(
-        "The window that was looked at beside the most similar one of the environment. The map covers one patch after "
-        "the other: where it is warm the patch spoke for the match. Windows come from the redacted video, so a covered "
-        "face is seen covered; the recorded similarity and that of the redacted picture both stand in the table."
-    )
-    pictures = _pictures(video, chosen)
-    for index in chosen:
-        event = scores[index]
-        model = event.payload["score"]["model_id"]
-        if model in caches:
-            picture, embedder = pictures.get(index), embedders.get(model)
-            told = explain(event.payload, event.t_ns, caches[model], picture=picture, embedder=embedder)
-            _show(section, told, event.payload["score"])
+    return caches, embedders
 
 
 def choose(scores: list[Event], n: int = N_SCORES) -> list[int]:
@@ -77,7 +119,7 @@ def _embedder(config: Config, name: str) -> Embedder:
     return Embedder(open_model(name, config.models), config.score)
 
 
-def _pictures(video: Path, wanted: list[int]) -> dict[int, Image]:
+def video_pictures(video: Path, wanted: list[int]) -> dict[int, Image]:
     """Return the pictures at the given places of a video."""
     if not video.is_file():
         return {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from edge.errors import DataError
 from edge.events import read_log
 from edge.records import Event
-from host_tools.report.evidence import add_evidence
+from host_tools.report.evidence import N_SCORES, add_evidence, video_pictures
 from host_tools.report.page import Page, Section, cell
 
 #: A video up to this size is put into the page; a larger one is linked.
@@ -36,8 +37,8 @@ _PLAYER_STYLE = """<style>
 </style>"""
 
 
-def build_page(folder: Path) -> Page:
-    """Return the page of the run in `folder`.
+def build_page(folder: Path, *, shown: int = N_SCORES) -> Page:
+    """Return the page of the run in `folder`, with pictures of what `shown` of its scores rest on (0 = all).
 
     Raises
     ------
@@ -62,11 +63,11 @@ def build_page(folder: Path) -> Page:
     frames = _key_frames(video, scores) if video.is_file() else []
     if frames:
         page.section("Key frames").pictures(frames)
-    _timelines(page.section("FCC and emotion over time"), scores)
-    _fixation_map(page.section("Fixations"), log, header, frames[0][0] if frames else None)
-    add_evidence(page.section("What a score rests on"), scores, header, video)
+    add_timelines(page.section("FCC and emotion over time"), scores)
+    add_fixation_map(page.section("Fixations"), log, header, frames[0][0] if frames else None)
+    add_evidence(page.section("What a score rests on"), scores, header, partial(video_pictures, video), shown=shown)
     _latencies(page.section("Stage latencies"), summary)
-    _options(page.section("Exact options"), header)
+    add_options(page.section("Exact options"), header)
     return page
 
 
@@ -152,33 +153,33 @@ def _key_frames(video: Path, scores: list[Event]) -> list[tuple[npt.NDArray[np.u
         if not good:
             break
         if index in wanted:
-            frames.append((_marked(image.astype(np.uint8), event), _caption(event)))
+            frames.append((marked(image.astype(np.uint8), event), caption_of(event)))
     capture.release()
     return frames
 
 
-def _marked(image: npt.NDArray[np.uint8], event: Event) -> npt.NDArray[np.uint8]:
+def marked(image: npt.NDArray[np.uint8], event: Event) -> npt.NDArray[np.uint8]:
     import cv2
 
-    fixation = event.payload["fixation"]
+    fixation = event.payload.get("fixation")
     if fixation and fixation["x_px"] is not None:
         centre = round(fixation["x_px"]), round(fixation["y_px"])
         cv2.circle(image, centre, max(8, image.shape[0] // 18), (63, 210, 255), 2, cv2.LINE_AA)
     return image
 
 
-def _caption(event: Event) -> str:
-    score, emotion = event.payload["score"], event.payload["emotion"]
+def caption_of(event: Event) -> str:
+    score, emotion = event.payload["score"], event.payload.get("emotion")
     fcc = cell(score["fcc_now"]) if not score["reason"] else f"undefined ({score['reason']})"
     return f"{event.t_ns / 1e9:.2f} s · FCC {fcc}" + (f" · {emotion['label']}" if emotion and emotion["label"] else "")
 
 
-def _timelines(section: Section, scores: list[Event]) -> None:
+def add_timelines(section: Section, scores: list[Event]) -> None:
     import matplotlib.pyplot as plt
 
     t = np.array([event.t_ns for event in scores]) / 1e9
     value = {key: _column(scores, key) for key in ("fcc_now", "fcc", "sim_local", "sim_global")}
-    emotions = [event.payload["emotion"] or {} for event in scores]
+    emotions = [event.payload.get("emotion") or {} for event in scores]
     labels = sorted({label for e in emotions for label in e.get("probabilities", {})})
     figure, axes = plt.subplots(3, 1, figsize=(10.5, 7.5), sharex=True, height_ratios=[2, 1.4, 1.8])
     axes[0].plot(t, value["fcc_now"], color="#9aa5b8", lw=1, label="this frame")
@@ -202,7 +203,7 @@ def _column(scores: list[Event], key: str) -> npt.NDArray[np.float64]:
     return np.array([np.nan if e.payload["score"][key] is None else e.payload["score"][key] for e in scores])
 
 
-def _fixation_map(
+def add_fixation_map(
     section: Section, log: list[Event], header: dict[str, Any], background: npt.NDArray[np.uint8] | None
 ) -> None:
     import matplotlib.pyplot as plt
@@ -233,7 +234,7 @@ def _latencies(section: Section, summary: dict[str, Any]) -> None:
     section.table(["stage", "n", "p50 ms", "p90 ms", "p99 ms", "max ms"], rows)
 
 
-def _options(section: Section, header: dict[str, Any]) -> None:
+def add_options(section: Section, header: dict[str, Any]) -> None:
     for name, values in (("Models", None), ("Environment cache", header["environment"]), ("Gaze", header["gaze"])):
         section.heading(name)
         if values is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -70,13 +71,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict, Path]:
 
 def page(scores: list[Event], header: dict, video: Path) -> str:
     section = Section("evidence")
-    evidence.add_evidence(section, scores, header, video)
+    evidence.add_evidence(section, scores, header, partial(evidence.video_pictures, video))
     return "".join(section.parts)
 
 
 def test_windows_maps_and_neighbours_are_shown(run: tuple[dict, Path]) -> None:
     html = page([event(i, 0.5 + i / 100) for i in range(5)], *run)
-    assert html.count("<h3>") == 4
+    assert html.count("<h3>") == 4 + 1  # and the table of each score
     for caption in ("looked at", "loss of similarity", "most similar, in front"):
         assert html.count(f'alt="{caption}') == 4
     assert "The weights are the fixed ones" in html
