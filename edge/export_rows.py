@@ -51,7 +51,7 @@ def _cells(values: Payload, left_out: dict[str, None], prefix: str = "") -> Iter
         name = prefix + key
         if isinstance(value, dict) and key != "features":
             yield from _cells(value, left_out, f"{name}.")
-        elif isinstance(value, list | tuple) and len(value) == len(PLACES.get(key, ())):
+        elif isinstance(value, list | tuple) and key in PLACES and len(value) == len(PLACES[key]):
             yield from ((f"{name}.{place}", part) for place, part in zip(PLACES[key], value, strict=True))
         elif isinstance(value, dict | list | tuple):
             left_out[name] = None

@@ -88,7 +88,9 @@ def export(session: Path, identity: Path, output: Path, *, kind: str, role: str)
 
 
 def _nothing_in(session: Path, what: str) -> RecordingError:
-    return RecordingError(str(session), f"holds no {what}", fix="`emogaze session info` lists what it holds")
+    return RecordingError(
+        str(session), f"holds no {what}", fix="`emogaze session info` lists what it holds, `verify` how whole it is"
+    )
 
 
 def anonymise(session: Path, identity: Path, output: Path) -> tuple[int, dict[str, int]]:

@@ -29,17 +29,25 @@ def list_(
 ) -> None:
     """List the sessions of a recording folder, the oldest first."""
     from edge.commands.base import emit_json
+    from edge.errors import RecordingError
     from edge.session.info import describe
     from edge.session.layout import sessions
 
-    found = [describe(paths) for paths in sessions(recordings)]
+    found, unread = [], []
+    for paths in sessions(recordings):
+        try:
+            found.append(describe(paths))
+        except RecordingError as error:
+            unread.append(error)
     if json:
-        emit_json("sessions", {"dir": str(recordings)}, {"sessions": found})
+        emit_json("sessions", {"dir": str(recordings)}, {"sessions": found, "unread": [str(e) for e in unread]})
         return
     for facts in found:
         size = f"{facts['bytes'] / 1e6:.1f} MB"
         end = "closed" if facts["end"] == "close" else "not closed"
         print(f"{facts['session']}  {size:>10}  {end:10}  key {facts['key']:8} consent {facts['consent']}")
+    for problem in unread:
+        print(problem)
 
 
 def verify(

@@ -60,8 +60,10 @@ def session_identity(paths: SessionPaths, identity_file: Path) -> str:
 
     try:
         lines = identity_file.read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordingError(str(identity_file), f"can't be read: {error}") from None
+    except OSError as error:
+        raise RecordingError(str(identity_file), f"can't be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        lines = []
     secrets = [line for line in lines if line.startswith(IDENTITY_LINE)]
     try:
         identities = [pyrage.x25519.Identity.from_str(line) for line in secrets]

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from edge.errors import RecordingError
 from edge.files import sync_dir, write_atomic
 from edge.keys import KeyRing
 from edge.session.audit import append_audit, read_audit
@@ -30,14 +31,26 @@ def withdraw(folder: Path, consent_id: str, ring: KeyRing, *, by: str) -> list[d
     -------
     list of dict
         The tombstones, each with the exported copies that this device knows of.
+
+    Raises
+    ------
+    RecordingError
+        A session is of a newer version, so that nobody can tell its consent; the others were ended.
     """
     write_atomic(
         withdrawal_marker(folder, consent_id),
         json.dumps({"consent": consent_id, "unix": int(time.time()), "by": by}) + "\n",
     )
     append_audit(ring, "withdraw", consent=consent_id, by=by)
-    found = [paths for paths in sessions(folder) if read_header(paths).get("consent") == consent_id]
-    return [end_session(paths, ring, reason=f"consent {consent_id} was withdrawn", by=by) for paths in found]
+    headers, unread = _headers(folder)
+    found = [paths for paths, header in headers if header.get("consent") == consent_id]
+    ended = [end_session(paths, ring, reason=f"consent {consent_id} was withdrawn", by=by) for paths in found]
+    if unread:
+        done = f"{len(ended)} session(s) were ended; whether this one is under the consent isn't known"
+        raise RecordingError(
+            unread[0].thing, f"{unread[0].problem}: {done}", fix="update emogaze and withdraw it again"
+        )
+    return ended
 
 
 def purge(folder: Path, ring: KeyRing, *, days: float, now_s: float | None = None) -> list[dict[str, Any]]:
@@ -45,8 +58,19 @@ def purge(folder: Path, ring: KeyRing, *, days: float, now_s: float | None = Non
     if days <= 0:
         return []
     limit = (time.time() if now_s is None else now_s) - days * DAY_S
-    old = [p for p in sessions(folder) if p.key.exists() and read_header(p).get("created", limit) < limit]
+    old = [p for p, header in _headers(folder)[0] if p.key.exists() and header.get("created", limit) < limit]
     return [end_session(paths, ring, reason=f"retention time of {days:g} days", by="retention") for paths in old]
+
+
+def _headers(folder: Path) -> tuple[list[tuple[SessionPaths, dict[str, Any]]], list[RecordingError]]:
+    """Return the sessions of a folder with their first lines, and why some can't be read, which stops no other."""
+    found, unread = [], []
+    for paths in sessions(folder):
+        try:
+            found.append((paths, read_header(paths)))
+        except RecordingError as error:
+            unread.append(error)
+    return found, unread
 
 
 def end_session(paths: SessionPaths, ring: KeyRing, *, reason: str, by: str) -> dict[str, Any]:

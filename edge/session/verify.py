@@ -199,11 +199,11 @@ def _check_chunks(number: int, path: Path, identity: str, signed: int, found: _F
     try:
         file = AgeFile(path, identity)
     except HeaderError as error:
-        if error.cut and signed == 0:
-            found.torn.append(str(error))
-        else:
+        if not error.cut:
             found.damaged.append(str(error))
-        return
+        elif signed == 0:
+            found.torn.append(str(error))
+        return  # a cut within signed bytes is known already
     bad: list[int] = []
     last_good, final = -1, False
     for chunk in file.chunks():

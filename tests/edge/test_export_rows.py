@@ -13,6 +13,7 @@ def score(seq: int, **payload: Any) -> Event:
         "frame_id": seq,
         "gaze": [[2 * seq, 10, 1.5, 2.5, 1.0, True, None, 0.5], [2 * seq + 1, 20, 3.5, 4.5, 1.0, False, None, 0.5]],
         "gaze_px": [7.0, 8.0],
+        "embedding": {"reason": "", "skipped": []},
         "fixation": None,
         "features": {"local": "AAAA", "global": "AAAA"},
         "score": {"frame_id": seq, "t_ns": 100, "fcc": 0.5},
@@ -23,9 +24,19 @@ def score(seq: int, **payload: Any) -> Event:
 def test_scores_are_flat_and_name_what_they_leave_out() -> None:
     table, left_out = rows([score(0), score(1, fixation={"x_px": 3.0}, features=None, gaze_px=None)], "score")
     assert columns(table) == [
-        *("seq", "t_ns", "t_emit_ns", "frame_id", "gaze_px.x", "gaze_px.y", "score.fcc", "fixation.x_px"),
+        *(
+            "seq",
+            "t_ns",
+            "t_emit_ns",
+            "frame_id",
+            "gaze_px.x",
+            "gaze_px.y",
+            "embedding.reason",
+            "score.fcc",
+            "fixation.x_px",
+        ),
     ]
-    assert left_out == ["gaze", "features"]
+    assert left_out == ["gaze", "embedding.skipped", "features"]
     assert (table[0]["gaze_px.y"], table[1]["fixation.x_px"]) == (8.0, 3.0)
 
 

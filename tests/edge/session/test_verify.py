@@ -12,7 +12,7 @@ from edge.keys import KeyRing
 from edge.session.age import CHUNK, TAG, AgeFile
 from edge.session.layout import SessionPaths
 from edge.session.read import Gap, KeyUnusableError, read_events, read_items, session_identity
-from edge.session.retention import end_session
+from edge.session.retention import end_session, purge, withdraw
 from edge.session.verify import EXIT_CODES, verify
 
 HEADER_AND_NONCE = 150  # more than half of an age header for one X25519 recipient
@@ -74,7 +74,7 @@ def test_a_cut_after_the_newest_checkpoint_is_torn(session, study, where):
 def test_a_cut_before_the_newest_checkpoint_is_shortened(session, study, where):
     at = AgeFile(session.segment(0), session_identity(session, study.identity)).payload_at
     cut(session, where(at))
-    assert verify(session).state == "shortened"
+    assert verify(session).state == state(session, study) == "shortened"
 
 
 def test_a_missing_segment_is_shortened(session):
@@ -222,6 +222,16 @@ def test_a_newer_version_is_refused_by_name(session):
     change_chain(session, lambda lines: [lines[0].replace(b'"format":1', b'"format":9')])
     with pytest.raises(RecordingError, match=r"newer version.*format 9"):
         verify(session)
+
+
+def test_a_session_of_a_newer_version_does_not_stop_withdrawal_of_the_others(study):
+    consent = study.consent()
+    old, new = (study.record(3, consent=str(consent)) for _ in range(2))
+    change_chain(new, lambda lines: [lines[0].replace(b'"format":1', b'"format":9'), *lines[1:]])
+    with pytest.raises(RecordingError, match=r"newer version.*: 1 session\(s\) were ended.*withdraw it again"):
+        withdraw(study.recordings, json.loads(consent.read_text())["id"], study.ring, by="S-01")
+    assert (old.key.exists(), new.key.exists()) == (False, True)
+    assert purge(study.recordings, study.ring, days=1) == []
 
 
 def test_the_wrong_identity_is_one_clear_line(session, study, tmp_path):
