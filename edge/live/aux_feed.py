@@ -15,10 +15,10 @@ RETRY_S = 1.0
 
 
 class AuxFeed:
-    """The streams that `aux.streams` names; `problem` says why they don't flow, empty if they do."""
+    """The streams that `aux.streams` names; `problem` says what keeps them from opening, if anything."""
 
     def __init__(self, config: Config) -> None:
-        self.problem = "opening"
+        self.problem = ""
         self._config = config
         self._streams: AuxStreams | None = None
         self._closing = threading.Event()
