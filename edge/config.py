@@ -6,7 +6,6 @@ bounds. `load` merges a preset, a file and `key=value` overrides, in that order,
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import sys
@@ -17,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from edge.config_text import Row, explain, list_settings
 from edge.errors import ConfigError
 
 if sys.version_info >= (3, 11):
@@ -330,7 +330,7 @@ def from_dict(values: dict[str, Any], *, thing: str) -> Config:
     try:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
-        raise ConfigError(thing, _explain(str(error))) from None
+        raise ConfigError(thing, explain(str(error), Config)) from None
     _check_lsl(config)
     if config.keys.dir and not config.models.publishers:
         models = msgspec.structs.replace(config.models, publishers=str(Path(config.keys.dir) / "models"))
@@ -367,27 +367,9 @@ def to_dict(config: Config) -> dict[str, Any]:
     return result
 
 
-def describe() -> list[tuple[str, Any, str, str]]:
+def describe() -> list[Row]:
     """List (key, default, bounds, description) of every setting, in order."""
-    schema = msgspec.json.schema(Config)["$defs"]
-    rows = []
-    for field in msgspec.structs.fields(Config):
-        if isinstance(field.default, Section):
-            for key, spec in schema[type(field.default).__name__]["properties"].items():
-                rows.append((f"{field.name}.{key}", *_spec(spec)))
-        else:
-            rows.append((field.name, *_spec(schema["Config"]["properties"][field.name])))
-    return rows
-
-
-def _spec(spec: dict[str, Any]) -> tuple[Any, str, str]:
-    if "enum" in spec:
-        bounds = " | ".join(repr(v) for v in spec["enum"])
-    else:
-        bounds = " ".join(
-            f"{sign} {spec[key]:g}" for key, sign in (("minimum", ">="), ("maximum", "<=")) if key in spec
-        )
-    return spec.get("default"), bounds, spec.get("description", "")
+    return list_settings(Config)
 
 
 def _preset(name: str) -> dict[str, Any]:
@@ -414,6 +396,8 @@ def _set(values: dict[str, Any], text: str) -> None:
     except tomllib.TOMLDecodeError:
         value = raw
     *sections, last = key.strip().split(".")
+    if isinstance(_default([*sections, last]), str) and isinstance(value, int | float):
+        value = raw.strip()  # a camera by its number, say
     for section in sections:
         inner = values.setdefault(section, {})
         if not isinstance(inner, dict):
@@ -422,13 +406,8 @@ def _set(values: dict[str, Any], text: str) -> None:
     values[last] = value
 
 
-def _explain(message: str) -> str:
-    unknown = re.match(r"Object contains unknown field `(.+?)`(?: - at `\$\.?(.*)`)?", message)
-    if not unknown:
-        return message.replace("`$.", "`")
-    name, section = unknown.group(1), unknown.group(2) or ""
-    full = f"{section}.{name}" if section else name
-    known = [key for key, *_ in describe()] + [field.name for field in msgspec.structs.fields(Config)]
-    close = difflib.get_close_matches(full, known, n=1) or [k for k in known if k.rpartition(".")[2] == name][:1]
-    hint = f"; did you mean {close[0]}?" if close else "; `emogaze config show` lists all"
-    return f"unknown setting {full!r}{hint}"
+def _default(names: Iterable[str]) -> object:
+    found: object = Config()
+    for name in names:
+        found = getattr(found, name, None)
+    return found
