@@ -22,12 +22,13 @@ def cawf1(
     resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap")] = 0,
     kappa: Annotated[str, typer.Option(help="Agreement of the annotators of fixation labels, e.g. cohen=0.81")] = "",
-    sync_ms: Annotated[float | None, typer.Option(help="Largest synchronisation error, ms")] = None,
+    sync_ms: Annotated[float | None, typer.Option(min=0, help="Largest synchronisation error, ms")] = None,
     att_weights: Annotated[str, typer.Option(help="maF1 weights, e.g. gaze=0.7,voice=0.3; default: equal")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:
     """Score a table of samples: every reading of cawF1 with its base, intervals, per-class F1 and checks."""
     from edge.commands.base import emit_json
+    from edge.errors import DataError
     from host_tools.evaluate import cawf1 as ev
     from host_tools.metrics import checks as ck
     from host_tools.samples import read_samples
@@ -40,6 +41,8 @@ def cawf1(
         kappa=_kappa(kappa),
         sync=ck.synchronisation(sync_ms),
     )
+    if att_weights and not table.attention:
+        raise DataError("--att-weights", "there is no att_ column to weigh", fix="add att_gaze, ... to the table")
     if table.attention:
         body["maf1"] = ev.joint(table, _weights(att_weights, list(table.attention)), resamples, seed)
     options = {
@@ -66,9 +69,13 @@ def _kappa(text: str) -> Check:
         return kappa(None, "")
     kind, _, value = text.partition("=")
     try:
-        return kappa(float(value), kind.strip())
+        number = float(value)
     except ValueError:
-        raise DataError("--kappa", f"{text!r} can't be read", expected="cohen=0.81 or fleiss=0.81") from None
+        number = float("nan")
+    if not -1 <= number <= 1:
+        expected = "cohen=0.81 or fleiss=0.81, from -1 to 1"
+        raise DataError("--kappa", f"{text!r} is no agreement", expected=expected)
+    return kappa(number, kind.strip())
 
 
 def _weights(text: str, modalities: list[str]) -> list[float]:

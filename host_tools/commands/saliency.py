@@ -55,7 +55,7 @@ def saliency(
     if as_json:
         emit_json("saliency", {**options, "sigma_px": sigma_px, "once": once, "jitter": jitter}, body)
     else:
-        for name, value in body.items():
+        for name, value in (row for row in body.items() if row[1] != ""):
             print(f"{name:<14}{value:.6f}" if isinstance(value, float) else f"{name:<14}{value}")
 
 

@@ -105,6 +105,8 @@ def classes(counts: Mapping[str, int], left_out: Sequence[str]) -> Check:
     """Classes that occur, and those that the macro mean leaves out."""
     present = sum(1 for n in counts.values() if n)
     text = f"{present} of {len(counts)} classes occur"
+    if present == 1:
+        text += ": with one true class no score says whether classes are told apart"
     if left_out:
         text += "; left out of the macro mean: " + ", ".join(left_out)
     return Check("classes", "warn" if present < 2 or left_out else "pass", present, len(counts), text)

@@ -103,3 +103,25 @@ def test_text_names_reading_base_and_checks(path: Path) -> None:
 def test_labels_are_asked_for_where_no_set_fits(path: Path) -> None:
     with pytest.raises(DataError, match="give --labels"):
         run(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--kappa", "high"), "'high' is no agreement"),
+        (("--kappa", "cohen=3"), "'cohen=3' is no agreement"),
+        (("--att-weights", "gaze=1"), "there is no att_ column"),
+    ],
+    ids=["kappa-word", "kappa-above-one", "weights-of-nothing"],
+)
+def test_options_that_make_no_sense(path: Path, options: tuple[str, ...], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        run(path, "--labels", "happy,sad", *options)
+
+
+def test_one_true_class_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("sample_id,participant,true,pred,fcc\n1,a,happy,happy,0.5\n2,b,happy,sad,0.4\n")
+    (check,) = (c for c in as_json(path, "--labels", "ekman6")["checks"] if c["name"] == "classes")
+    assert check["status"] == "warn"
+    assert "1 of 6 classes occur: with one true class no score" in check["text"]
