@@ -127,6 +127,7 @@ class Start:
             return ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
 
         redact = stack.enter_context(closing(self._redaction(mapping, stages, timer, summary)))
+        self._picture = None
         supervisor.phase("running")
         return Parts(
             config=config,

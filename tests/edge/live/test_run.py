@@ -409,11 +409,16 @@ def test_how_a_camera_is_judged(status, expected):
     assert judge_camera(status, frozen_ms=2000) == expected
 
 
-def test_a_run_can_be_stopped_while_it_waits_for_its_camera(device):
+def test_a_camera_that_is_not_there_is_named_while_gaze_is_looked_for_and_the_run_can_be_stopped(device):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    runtime = device(f"http://127.0.0.1:{port}/")
-    runtime.wait(lambda m: m.topic == "health" and m.payload["reasons"])
+    runtime = device(f"http://127.0.0.1:{port}/", gaze=f"lsl:nobody-{uuid.uuid4().hex[:12]}")
+
+    def names_the_camera(message: Message) -> bool:
+        reasons = {r["component"]: r["reason"] for r in message.payload.get("reasons", [])}
+        return "can't be reached: Connection refused" in reasons.get("scene", "")
+
+    runtime.wait(names_the_camera)
     assert ask(runtime.control, cmd="mark", text="x") == {"ok": False, "error": "the runtime is still starting"}
     runtime.end()
     assert runtime.process.returncode == 0
