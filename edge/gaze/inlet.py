@@ -18,6 +18,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,20 +102,23 @@ def load_lsl(scope: str) -> Any:
 
 
 def resolve(lsl: Any, query: Query, wait_s: float) -> Any:
-    """Return the one stream that `query` means.
+    """Return the first stream found that `query` means.
 
     Raises
     ------
     AbsentError
         No such stream appeared within `wait_s`.
-    SourceError
-        More than one did.
     """
     found = lsl.resolve_bypred(query.predicate, 1, wait_s)
     if not found:
         others = ", ".join(sorted(f"{s.name()} ({s.type()}) on {s.hostname()}" for s in lsl.resolve_streams(0.5)))
         raise AbsentError(query.text, f"no such stream within {wait_s:g} s", got=others or "no stream at all")
-    found = lsl.resolve_bypred(query.predicate, 99, DOUBLES_S) or found
+    return found[0]
+
+
+def refuse_doubles(lsl: Any, query: Query) -> None:
+    """Wait for further streams that `query` means; raise SourceError if there is more than one."""
+    found = lsl.resolve_bypred(query.predicate, 99, DOUBLES_S)
     if len(found) > 1:
         raise SourceError(
             query.text,
@@ -122,7 +126,6 @@ def resolve(lsl: Any, query: Query, wait_s: float) -> Any:
             got=_listed(found),
             fix="pin one: lsl:source_id=..., or uid=...",
         )
-    return found[0]
 
 
 def _listed(streams: list[Any]) -> str:
@@ -166,10 +169,14 @@ class LslInlet:
         self._heard_ns = monotonic_ns()
         self._inlet: Any = None
         self.uid = ""
-        try:
-            self.info = self._connect(resolve(self._lsl, query, wait_s))
-        except self._gone as error:
-            raise AbsentError(query.text, "is announced but doesn't open") from error
+        found = resolve(self._lsl, query, wait_s)
+        with ThreadPoolExecutor(1) as beside:  # both wait for the network, and neither needs the other
+            doubles = beside.submit(refuse_doubles, self._lsl, query)
+            try:
+                self.info = self._connect(found)
+            except self._gone as error:
+                raise AbsentError(query.text, "is announced but doesn't open") from error
+            doubles.result()
 
     @property
     def is_text(self) -> bool:
