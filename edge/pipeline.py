@@ -277,7 +277,7 @@ class RedactPipeline:
     def redact(self, frame: Frame, faces: list[Face], fixation: Fixation | None) -> list[RedactedFrame]:
         """Take a frame with its fast faces and the fixation in progress; without one, every face is covered."""
         recall = None
-        if self._recall is not None and self._redactor.wants_recall(frame.t_ns):
+        if self._recall is not None and self._redactor.wants_recall(frame):
             with self._timer.stage("recall"):
                 recall = self._recall(frame)
         gaze = (fixation.x_px, fixation.y_px) if fixation and self._may_uncover else None

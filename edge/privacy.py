@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 
 from edge.config import Config, RedactConfig
+from edge.cuts import SceneCut
 from edge.gaze.sources import may_uncover
 from edge.records import Box, Face, Frame, Image, RedactedFrame
 from edge.tracking import FaceTracker, distinct, grow, interpolate, merge, usable
@@ -73,6 +74,7 @@ class Redactor:
         self._waiting: deque[_Waiting] = deque()
         self._pass_ns: int | None = None
         self._subjects: set[int] = set()
+        self._cut = SceneCut()
         self._restart()
 
     def _restart(self) -> None:
@@ -80,14 +82,19 @@ class Redactor:
         self._tracker = FaceTracker(self._settings.hold_ms, start_score)
         self._seen: tuple[int, dict[int, Face]] | None = None
 
-    def wants_recall(self, t_ns: int) -> bool:
-        """Tell whether the picture at `t_ns` is due for a pass of the recall detector (`recall_hz` on a fixed grid)."""
-        hz = self._settings.recall_hz
+    def wants_recall(self, frame: Frame) -> bool:
+        """Tell whether a picture is due for a pass of the recall detector.
+
+        It is on a fixed grid of `recall_hz`, and at a cut: else a face that shows for a few pictures between two passes
+        would be left to the fast detector. Ask once a picture, in order.
+        """
         if not self._recall:
             return False
+        cut = self._cut(frame.image)
+        hz = self._settings.recall_hz
         if self._pass_ns is None or hz <= 0:
             return True
-        return _slot(t_ns, hz) > _slot(self._pass_ns, hz)
+        return cut or _slot(frame.t_ns, hz) > _slot(self._pass_ns, hz)
 
     @property
     def last_waiting(self) -> Frame | None:

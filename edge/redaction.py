@@ -299,7 +299,7 @@ def _redacted(
 ) -> Iterator[RedactedFrame]:
     search = detectors.on_stream(settings)
     while (frame := read()) is not None:
-        recall = search(frame) if search and redactor.wants_recall(frame.t_ns) else None
+        recall = search(frame) if search and redactor.wants_recall(frame) else None
         fast = detectors.fast.detect(frame.image, settings.fast_score) if recall is None else []
         yield from redactor.push(frame, fast, recall, look.at(frame.t_ns) if look else None)
     last = redactor.last_waiting

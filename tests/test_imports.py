@@ -18,7 +18,7 @@ LAYERS = [
     ["config", "ladder", "manifest", "plugins", "profiling", "preprocess"],
     ["events", "keys", "signatures", "session", "capture", "gaze", "backends"],
     [
-        *("faces", "tracking", "recall", "emotion", "features", "environment", "fcc", "attention"),
+        *("faces", "tracking", "recall", "cuts", "emotion", "features", "environment", "fcc", "attention"),
         *("embedding", "separation", "environment_build", "adaptive"),
         *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "export_rows", "wire", "dp", "curve"),
         *("live.health", "live.monitor", "live.notify", "live.logs", "live.control", "live.remote"),

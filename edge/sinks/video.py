@@ -6,6 +6,7 @@ that is killed leaves the `.part.mp4`, which plays up to its last fragment (at m
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Collection
@@ -21,6 +22,8 @@ from edge.files import check_target
 from edge.records import Event, RedactedFrame
 from edge.sinks._output import open_output, recipients_for
 from edge.sinks.base import Sink, require_redacted
+
+log = logging.getLogger(__name__)
 
 TIME_BASE = Fraction(1, 90_000)  #: seconds; the usual clock of MPEG containers
 QUEUED = 16  #: pictures that a live writer may lag behind before it drops some
@@ -111,13 +114,16 @@ class VideoWriter:
             packet.stream = self._audio
             self._mux([packet])
 
-    def close(self, *, whole: bool = True) -> None:
-        """Finish the clip; if it is `whole` it takes its name, else its part is removed. May be called twice."""
+    def close(self, *, whole: bool = True, keep: bool = False) -> None:
+        """Finish the clip; if it is `whole` it takes its name, else its part is removed unless it is to be kept.
+
+        May be called twice.
+        """
         if self._container is None:
             return
         container, self._container = self._container, None
         try:
-            if self._stream is not None and whole:
+            if self._stream is not None and (whole or keep):
                 container.mux(self._stream.encode(None))
             container.close()
             if self._file:
@@ -126,7 +132,7 @@ class VideoWriter:
             raise SinkError(str(self._path), f"can't be finished: {error.strerror}") from error
         if whole and self._stream is not None:
             self._part.replace(self._path)
-        else:
+        elif not keep or self._stream is None:
             self._part.unlink(missing_ok=True)
 
     def _start(self, size: tuple[int, int]) -> None:
@@ -159,6 +165,7 @@ class VideoSink(Sink):
     def __init__(self, path: Path, recipients: Collection[str] = (), *, live: bool = False) -> None:
         self.dropped = 0
         self._writer = VideoWriter(path, recipients=recipients)
+        self._said = False
         self._error: SinkError | None = None
         self._queue: queue.Queue[RedactedFrame | None] = queue.Queue(QUEUED)
         self._thread = threading.Thread(target=self._work, name="video", daemon=True) if live else None
@@ -172,7 +179,7 @@ class VideoSink(Sink):
         if self._error:
             raise self._error
         if self._thread is None:
-            self._writer.write(frame)
+            self._write(frame)
             return
         try:
             self._queue.put_nowait(require_redacted(frame))
@@ -180,16 +187,29 @@ class VideoSink(Sink):
             self.dropped += 1
 
     def close(self) -> None:
+        self._finish(whole=True)
+
+    def __exit__(self, *raised: object) -> None:
+        # A run that failed leaves the part, which plays, and nothing that looks whole.
+        self._finish(whole=raised[0] is None)
+
+    def _finish(self, *, whole: bool) -> None:
         if self._thread and self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
-        self._writer.close()
+        self._writer.close(whole=whole, keep=True)
+
+    def _write(self, frame: RedactedFrame) -> None:
+        self._writer.write(frame)
+        if self._writer.note and not self._said:
+            self._said = True
+            log.warning("video: %s", self._writer.note)
 
     def _work(self) -> None:
         while (frame := self._queue.get()) is not None:
             if self._error is None:
                 try:
-                    self._writer.write(frame)
+                    self._write(frame)
                 except SinkError as error:
                     self._error = error
 

@@ -122,10 +122,21 @@ def test_the_cadence_is_a_fixed_grid() -> None:
     due = []
     for i in range(24):
         t_ns = round(i * 1e9 / 24)
-        due.append(stream.wants_recall(t_ns))
-        stream.push(Frame(i, t_ns, noise(), "story"), [], [] if due[-1] else None, None)
+        picture = Frame(i, t_ns, noise(), "story")
+        due.append(stream.wants_recall(picture))
+        stream.push(picture, [], [] if due[-1] else None, None)
     assert sum(due) == 10
     assert due[0]
+
+
+def test_a_picture_of_another_scene_is_searched_at_once() -> None:
+    stream = redactor(recall_hz=10)
+    due = []
+    for i in range(8):
+        picture = Frame(i, i * 1_000_000, noise() // (2 if i == 5 else 1), "flash at 5")
+        due.append(stream.wants_recall(picture))
+        stream.push(picture, [], [] if due[-1] else None, None)
+    assert due == [True, False, False, False, False, True, True, False]
 
 
 GAZE = (120.0, 80.0)  # inside face(100); 10 px are the calibration margin of 1 degree
@@ -228,7 +239,7 @@ def test_pictures_are_read_only_and_the_original_is_untouched() -> None:
 def test_without_a_recall_detector_pictures_leave_at_once_with_what_the_fast_one_sees() -> None:
     stream = Redactor(RedactConfig(), 10.0, recall=False)
     (picture,) = stream.push(frame(0), [face(100, score=0.5, origin="fast")], None, None)
-    assert not stream.wants_recall(0)
+    assert not stream.wants_recall(frame(0))
     assert changed(picture, (100, 60, 40, 40)) > 0.98
 
 
