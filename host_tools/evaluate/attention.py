@@ -98,16 +98,35 @@ class Environment:
     scene_media: npt.NDArray[np.int64]
     cache: EnvironmentCache | None = None
 
-    def best(self, local: Matrix, scene: Matrix, media: int) -> tuple[Array, float]:
-        """Return the best cosine of each window (n, d) and of the scene (d,), never against the picture `media`."""
+    def best(
+        self, windows: Sequence[Matrix], scenes: Sequence[Matrix], media: Sequence[int]
+    ) -> list[tuple[Array, float]]:
+        """Return, of some samples, the best cosine of each window and of the scene, never against their own picture.
+
+        Parameters
+        ----------
+        windows : sequence of float32 (n, d)
+            Each sample's windows. All samples are compared in one product: one by one, most of the time goes into
+            reading the environment.
+        scenes : sequence of float32 (d,)
+            Each sample's whole scene.
+        media : sequence of int
+            Code of each sample's picture.
+        """
         if self.cache is not None:
-            found = [self.cache.lookup(v, scene) for v in local]
-            return np.array([m.sim_local for m in found]), found[0].sim_global if found else NAN
-        windows = self.local_transform(local)
-        best = _best(windows @ self.local.T, self.local_media == media)
-        best[~windows.any(axis=1)] = NAN
-        whole = _best(self.global_transform(scene[np.newaxis]) @ self.scenes.T, self.scene_media == media)
-        return best, float(whole[0])
+            return [self._look_up(self.cache, w, scene) for w, scene in zip(windows, scenes, strict=True)]
+        counts = [len(w) for w in windows]
+        local = self.local_transform(np.concatenate(windows))
+        best = _best(local @ self.local.T, self.local_media == np.repeat(media, counts)[:, np.newaxis])
+        best[~local.any(axis=1)] = NAN
+        whole = self.global_transform(np.stack(scenes)) @ self.scenes.T
+        of_scenes = _best(whole, self.scene_media == np.asarray(media)[:, np.newaxis])
+        return list(zip(np.split(best, np.cumsum(counts)[:-1]), of_scenes.tolist(), strict=True))
+
+    @staticmethod
+    def _look_up(cache: EnvironmentCache, windows: Matrix, scene: Matrix) -> tuple[Array, float]:
+        found = [cache.lookup(v, scene) for v in windows]
+        return np.array([m.sim_local for m in found]), found[0].sim_global if found else NAN
 
 
 def build_environment(
@@ -182,15 +201,18 @@ def add_predicted(
     _extend(pairs, sample, recorded[columns], _cosines(v, e), _cosines(whole[:1], whole[1:])[0])
 
 
-def add_observed(pairs: Pairs, sample: int, one: Embedded, media: int, environment: Environment) -> None:
-    """Compare what people look at in one sample with the best match in the environment, and add it to `pairs`."""
-    local = one.local[HUMAN]
-    recorded = np.flatnonzero(np.isfinite(local).all(axis=1))
-    if not len(recorded):
-        pairs.lack("no recorded fixation")
-        return
-    sims, whole = environment.best(local[recorded], one.scene, media)
-    _extend(pairs, sample, recorded, sims, whole)
+def add_observed(
+    pairs: Pairs, samples: Sequence[int], block: Sequence[Embedded], media: Sequence[int], environment: Environment
+) -> None:
+    """Compare what people look at in some samples with the best match in the environment, and add it to `pairs`."""
+    recorded = [np.flatnonzero(np.isfinite(one.local[HUMAN]).all(axis=1)) for one in block]
+    windows = [one.local[HUMAN][rows] for one, rows in zip(block, recorded, strict=True)]
+    found = environment.best(windows, [one.scene for one in block], media)
+    for sample, rows, (local, whole) in zip(samples, recorded, found, strict=True):
+        if len(rows):
+            _extend(pairs, sample, rows, local, whole)
+        else:
+            pairs.lack("no recorded fixation")
 
 
 def distances(one: Points, other: Points, size: tuple[int, int], *, sphere: bool) -> Array:
@@ -226,11 +248,9 @@ def match_points(distance: Array, how: str) -> tuple[npt.NDArray[np.int64], npt.
 
 
 def _best(similarities: npt.NDArray, own: npt.NDArray[np.bool_]) -> Array:
-    """Return the largest of each row, those of the sample's `own` picture left out; `nan` if none is left."""
-    if own.all():
-        return np.full(len(similarities), NAN)
-    best = np.where(own, -np.inf, similarities).max(axis=1)
-    return np.clip(best.astype(np.float64), -1, 1)
+    """Return the largest of each row, what is of the row's `own` picture left out; `nan` if none is left."""
+    best = np.where(own, -np.inf, similarities).max(axis=1, initial=-np.inf).astype(np.float64)
+    return np.where(np.isfinite(best), np.clip(best, -1, 1), NAN)
 
 
 def _cosines(one: Matrix, other: Matrix) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ from host_tools.datasets.layout import Dataset
 from host_tools.datasets.maps import read_picture
 from host_tools.engine import Engine, Work, run
 
+T = TypeVar("T")
 Array = npt.NDArray[np.float64]
 FOREVER_NS = 1 << 62
 PUPIL_BASELINE_MS = 500
@@ -97,7 +98,7 @@ def find(
             yield replace(looks, reason="no fixations given")
 
 
-def batches(items: Iterator[dict[str, Any]], size: int = BATCH) -> Iterator[list[dict[str, Any]]]:
+def batches(items: Iterator[T], size: int = BATCH) -> Iterator[list[T]]:
     """Cut a stream of items into lists of `size`, the last one shorter."""
     while part := list(islice(items, size)):
         yield part

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -30,7 +31,7 @@ from host_tools.evaluate.attention import (
 from host_tools.evaluate.config import EvaluateConfig, SystemConfig
 from host_tools.evaluate.embed import HUMAN, Embedded, Points, Request, embed
 from host_tools.evaluate.faces import classify_faces
-from host_tools.evaluate.looks import Looks, find
+from host_tools.evaluate.looks import Looks, batches, find
 from host_tools.evaluate.probe import probe
 from host_tools.evaluate.systems import Answers, map_path, predicted_points, read_answers
 from host_tools.samples import SampleTable, read_samples
@@ -167,12 +168,14 @@ class Evaluation:
             (run.config.name, run.config.attention_source): Pairs() for run in self.runs if run.points is not None
         }
         observed = Pairs()
-        for k, one in enumerate(progress(embedded(), "context", len(usable))):
-            i = usable[k]
-            add_observed(observed, i, one, media[k], around)
-            sets = self._sets(i, looks[i], attending)
-            for (name, _), pairs in found.items():
-                add_predicted(pairs, i, one, sets, environment, Rules(name, self.config.match, self.sphere))
+        vectors = progress(embedded(), "context", len(usable))
+        for samples, of_media in zip(batches(iter(usable)), batches(iter(media)), strict=True):
+            block = list(islice(vectors, len(samples)))
+            add_observed(observed, samples, block, of_media, around)
+            for i, one in zip(samples, block, strict=True):
+                sets = self._sets(i, looks[i], attending)
+                for (name, _), pairs in found.items():
+                    add_predicted(pairs, i, one, sets, environment, Rules(name, self.config.match, self.sphere))
         found |= {(run.config.name, OBSERVED): observed for run in self.runs}
         nothing = self._no_pairs(looks).reasons
         return {key: replace(pairs, reasons={**nothing, **pairs.reasons}) for key, pairs in found.items()}

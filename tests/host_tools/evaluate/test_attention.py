@@ -78,14 +78,26 @@ def test_no_prediction_is_a_reason_not_a_zero() -> None:
 def test_observed_never_finds_the_scored_picture() -> None:
     # Window (1, 0) of picture 0: its twin in picture 0 doesn't count, the best elsewhere is (0.6, 0.8).
     pairs = at.Pairs()
-    at.add_observed(pairs, 0, sample([[5, 0]]), 0, environment([[1, 0], [0.6, 0.8], [0, 1]], [0, 1, 2]))
+    around = environment([[1, 0], [0.6, 0.8], [0, 1]], [0, 1, 2])
+    at.add_observed(pairs, [0], [sample([[5, 0]])], [0], around)
     assert pairs.sim_local == pytest.approx([0.6])
     assert pairs.sim_global == pytest.approx([0.6])
 
 
+def test_observed_samples_keep_their_own_windows_in_a_block() -> None:
+    around = environment([[1, 0], [0.6, 0.8], [0, 1]], [0, 1, 2])
+    block = [sample([[0, 2], [3, 0]]), sample(np.empty((0, 2)).tolist()), sample([[5, 0], [np.nan, 0]])]
+    pairs = at.Pairs()
+    at.add_observed(pairs, [4, 5, 6], block, [2, 1, 0], around)
+    # Picture 2 finds 0.8 and 1 elsewhere; picture 0 finds 0.6, and its second place lies off the picture.
+    assert (pairs.sample, pairs.fixation) == ([4, 4, 6], [0, 1, 0])
+    assert pairs.sim_local == pytest.approx([0.8, 1.0, 0.6])
+    assert pairs.reasons == {"no recorded fixation": 1}
+
+
 def test_alone_in_the_environment_is_undefined() -> None:
     pairs = at.Pairs()
-    at.add_observed(pairs, 0, sample([[5, 0]]), 0, environment([[1, 0]], [0]))
+    at.add_observed(pairs, [0], [sample([[5, 0]])], [0], environment([[1, 0]], [0]))
     assert math.isnan(pairs.fcc(1, ["sad"], "merged")[0])
     assert pairs.reasons == {"vector without a direction": 1}
 
