@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("artefacts")
 def run(*options: str) -> str:
     result = CliRunner().invoke(app, list(options), catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 @pytest.fixture(scope="module")
