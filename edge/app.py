@@ -159,11 +159,8 @@ def run(
         sinks = open_sinks(config, header, stack)
         summary.recording = recorded_to(config, header)
         telemetry = load_telemetry(config, stack, live=False)
-        governor = make_governor(config, stages)
-        hz = gaze.info.hz_declared
-        score = ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
-        redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
-        redact = RedactPipeline(redactor, stages.recall, may_uncover=may_uncover(config.gaze.source), timer=timer)
+        score = score_recipe(config, mapping, stages, environment, gaze.info.hz_declared, timer)()
+        redact = redact_recipe(config, mapping, stages, timer)
         emitter = Emitter(sinks)
         emitter.event("session", 0, header)
         loop = FileLoop(config, score, redact, stages, emitter, summary, timer)
@@ -332,9 +329,27 @@ def load_telemetry(config: Config, stack: ExitStack, *, live: bool) -> Telemetry
     return stack.enter_context(source) if source is not None else None
 
 
-def make_governor(config: Config, stages: NetworkStages) -> Governor | None:
-    """Return what chooses the precision, or None without a ladder."""
-    return Governor(stages.ladder, config.governor, config.score.deadline_ms) if stages.ladder else None
+def score_recipe(
+    config: Config,
+    mapping: Mapping,
+    stages: NetworkStages,
+    environment: Environments | None,
+    gaze_hz: float,
+    timer: StageTimer,
+) -> Callable[[], ScorePipeline]:
+    """Return what makes a score recipe in its first state; all of one run share the governor of its precision."""
+    governor = Governor(stages.ladder, config.governor, config.score.deadline_ms) if stages.ladder else None
+
+    def new_score() -> ScorePipeline:
+        return ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=gaze_hz, timer=timer)
+
+    return new_score
+
+
+def redact_recipe(config: Config, mapping: Mapping, stages: NetworkStages, timer: StageTimer) -> RedactPipeline:
+    """Return the redact recipe of a run."""
+    redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
+    return RedactPipeline(redactor, stages.recall, may_uncover=may_uncover(config.gaze.source), timer=timer)
 
 
 def load_environment(config: Config, stages: NetworkStages) -> Environments | None:

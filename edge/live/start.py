@@ -15,23 +15,28 @@ from contextlib import ExitStack, closing
 from typing import Any, TypeVar
 
 from edge import plugins
-from edge.app import Summary, load_environment, load_telemetry, make_governor, open_face_camera, session_header
+from edge.app import (
+    Summary,
+    load_environment,
+    load_telemetry,
+    open_face_camera,
+    redact_recipe,
+    score_recipe,
+    session_header,
+)
 from edge.capture import open_capture
 from edge.capture.base import FrameSource
 from edge.clock import monotonic_ns, session_epoch
 from edge.config import Config
 from edge.errors import AbsentError, ConfigError, SourceError, StalledError
 from edge.gaze.base import GazeSource
-from edge.gaze.mapping import Mapping
-from edge.gaze.sources import may_uncover, open_gaze, open_mapping
+from edge.gaze.sources import open_gaze, open_mapping
 from edge.live.aux_feed import AuxFeed
 from edge.live.control import ControlServer
 from edge.live.loop import Parts, queue_sink
 from edge.live.redact_worker import RedactWorker
 from edge.live.supervisor import Supervisor
 from edge.outputs import Emitter, guard_sinks, recorded_to
-from edge.pipeline import RedactPipeline, ScorePipeline
-from edge.privacy import Redactor
 from edge.profiling import StageTimer
 from edge.records import Frame, RedactedFrame
 from edge.stages import NetworkStages
@@ -102,31 +107,21 @@ class Start:
         self._search = _begin(self._open_gaze)
         stack.callback(self._close_gaze)
         supervisor.phase("building")
-        networks = _begin(lambda: NetworkStages(config, timer, live=True))
-        stack.callback(_close_networks, networks)
-        stages = self._wait(networks)
+        stages = self._open_networks(timer, stack)
         environment = load_environment(config, stages)
         supervisor.phase("warming")
         picture = self._first_picture()
-        warm = _begin(lambda: stages.warm(picture))
-        stack.callback(wait, [warm], LAST_WAIT_S)
-        self._wait(warm)
-        gaze = self._first_gaze()
-        scene = self._cameras["scene"]
-        if scene.info.note:
-            log.warning("scene: %s", scene.info.note)
+        self._warm(stages, picture, stack)
+        scene, gaze = self._cameras["scene"], self._first_gaze()
         mapping = open_mapping(gaze, config.gaze, (picture.width, picture.height))
         supervisor.calibration = mapping.calibration
         summary.simulated_gaze = gaze.info.simulated
         summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
         header = session_header(config, scene, gaze, mapping, stages, environment)
         self._open_session(header, early, summary)
-        governor, hz = make_governor(config, stages), gaze.info.hz_declared
-
-        def new_score() -> ScorePipeline:
-            return ScorePipeline(config, mapping, stages, environment, governor=governor, gaze_hz=hz, timer=timer)
-
-        redact = stack.enter_context(closing(self._redaction(mapping, stages, timer, summary)))
+        new_score = score_recipe(config, mapping, stages, environment, gaze.info.hz_declared, timer)
+        recipe = redact_recipe(config, mapping, stages, timer)
+        redact = stack.enter_context(closing(RedactWorker(recipe, self._emit_into(summary))))
         self._picture = None
         supervisor.phase("running")
         return Parts(
@@ -168,16 +163,14 @@ class Start:
         if header.get("recording", {}).get("state") == "off":
             self._supervisor.complain("recorder", "degraded", header["recording"]["reason"])
 
-    def _redaction(self, mapping: Mapping, stages: NetworkStages, timer: StageTimer, summary: Summary) -> RedactWorker:
-        config, emitter = self._config, self._emitter
+    def _emit_into(self, summary: Summary) -> Callable[[RedactedFrame], None]:
+        emitter = self._emitter
 
         def emit(picture: RedactedFrame) -> None:
             summary.count_picture(picture)
             emitter.picture(picture)
 
-        redactor = Redactor(config.redact, mapping.px_per_deg, recall=stages.recall is not None)
-        uncover = may_uncover(config.gaze.source)
-        return RedactWorker(RedactPipeline(redactor, stages.recall, may_uncover=uncover, timer=timer), emit)
+        return emit
 
     def _open_cameras(self, stack: ExitStack) -> None:
         self._cameras["scene"] = stack.enter_context(open_capture(self._config.scene, "scene"))
@@ -187,6 +180,16 @@ class Start:
         for role, camera in self._cameras.items():
             log.info("%s: %s", role, camera.info.source)
         log.info("gaze: %s", self._config.gaze.source)
+
+    def _open_networks(self, timer: StageTimer, stack: ExitStack) -> NetworkStages:
+        networks = _begin(lambda: NetworkStages(self._config, timer, live=True))
+        stack.callback(_close_networks, networks)
+        return self._wait(networks)
+
+    def _warm(self, stages: NetworkStages, picture: Frame, stack: ExitStack) -> None:
+        warm = _begin(lambda: stages.warm(picture))
+        stack.callback(wait, [warm], LAST_WAIT_S)
+        self._wait(warm)
 
     def _open_gaze(self) -> GazeSource:
         gaze = open_gaze(self._config.gaze)
@@ -259,6 +262,8 @@ class Start:
             return  # refused: its state says so, and scores go on without it
         if role != "scene":
             return
+        if self._picture is None and frame is not None and camera.info.note:
+            log.warning("scene: %s", camera.info.note)
         self._picture = frame or self._picture
         status = camera.status
         if self._picture is None and status and status.state == "stalled" and status.same_fault >= 2:
