@@ -27,6 +27,16 @@ def check_target(path: Path) -> None:
 
 
 @contextmanager
+def private_files() -> Iterator[None]:
+    """Make files created inside readable by their owner alone: gaze, scores and pictures in the clear."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; on success it is synced and takes the name, on an error it is removed.
 

@@ -25,6 +25,7 @@ from edge.capture._ring import Ring
 from edge.capture.base import Reader
 from edge.config import SceneConfig
 from edge.errors import AbsentError, SourceError, StalledError
+from edge.keys import harden_process
 from edge.records import Image
 
 FIRST_DELAY_S, LAST_DELAY_S = 0.1, 0.5
@@ -107,6 +108,7 @@ def _end_with_parent() -> None:
 
 def main() -> None:
     """Run the child process of one live source."""
+    harden_process()  # its memory holds pictures in which nothing is covered yet
     spec = json.loads(sys.argv[1])
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")

@@ -40,7 +40,9 @@ def redact(
     """Write a copy in which faces are covered. Metadata (EXIF, places, container tags) and sound stay behind."""
     from edge.capture.images import list_others
     from edge.config import load
+    from edge.keys import harden_process
 
+    harden_process()
     given = {"scene.source": str(source), "gaze.source": gaze, "redact.mode": mode, "redact.cover": cover}
     settings = load(config, [*(set_ or []), *(f"{key}={_quoted(value)}" for key, value in given.items() if value)])
     if keep_audio:

@@ -29,6 +29,8 @@ def run(
     from edge.capture import is_live
     from edge.config import load, to_dict
     from edge.errors import ConfigError
+    from edge.files import private_files
+    from edge.keys import harden_process
     from edge.live.run import run_live
     from edge.stopping import stop_on_signals
 
@@ -41,7 +43,8 @@ def run(
         problem = "is not set" if len(unset) == 1 else "are not set"
         fix = f"set it in a file (-c) or with {' and '.join(unset)}"
         raise ConfigError(" and ".join(unset.values()), problem, fix=fix)
-    with stop_on_signals() as stop:  # a live run ends by a signal, and has its own way to
+    harden_process()
+    with private_files(), stop_on_signals() as stop:  # a live run ends by a signal, and has its own way to
         summary = run_live(settings) if is_live(settings.scene) else run_files(settings, stop=stop)
     if json:
         emit_json("run", to_dict(settings), summary.as_dict())

@@ -125,8 +125,10 @@ def recover(
 ) -> None:
     """Write everything that can still be read as plain MCAP, and say what is missing. The session isn't touched."""
     from edge.exports import recover
+    from edge.files import private_files
 
-    result = recover(session, identity, output)
+    with private_files():
+        result = recover(session, identity, output)
     _audit_export(dir, session, "recover", output)
     print(f"{result.path}: {result.n_events} events, {result.n_pictures} pictures; not encrypted, keep it safe")
     for gap in result.gaps:
@@ -146,8 +148,10 @@ def export(
 ) -> None:
     """Export events to CSV, Parquet or NDJSON, or the redacted pictures to MP4. The copy isn't encrypted."""
     from edge.exports import export
+    from edge.files import private_files
 
-    done = export(session, identity, output, kind=kind, role=role)
+    with private_files():
+        done = export(session, identity, output, kind=kind, role=role)
     _audit_export(dir, session, "export", output)
     print(f"{output}: {done.n} {'pictures' if output.suffix == '.mp4' else 'rows'}; not encrypted, keep it safe")
     if done.left_out:
@@ -162,8 +166,10 @@ def anonymise(
 ) -> None:
     """Export events without names, device serials, sources and absolute dates, and print what was removed."""
     from edge.exports import anonymise
+    from edge.files import private_files
 
-    n, removed = anonymise(session, identity, output)
+    with private_files():
+        n, removed = anonymise(session, identity, output)
     _audit_export(dir, session, "anonymise", output)
     print(f"{output}: {n} events; times stay, they count from the start of the device")
     for key, count in sorted(removed.items()):

@@ -31,10 +31,14 @@ def report(
     """Write one self-contained page: of a run of the runtime, of a recorded session, or of a finished evaluation."""
     import matplotlib
 
+    from edge.files import private_files
+
     matplotlib.use("Agg")
     if any(folder.glob("*.chain")):
         path = output or Path(f"{folder.resolve().name}.report.html")
-        _session_page(folder, identity, scores).write(path)
+        page = _session_page(folder, identity, scores)
+        with private_files():
+            page.write(path)
         _note_export(folder, path, keys)
         print(f"{path}: not encrypted, keep it safe")
         return

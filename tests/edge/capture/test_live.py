@@ -130,6 +130,8 @@ def test_a_killed_reader_is_replaced(serve):
     with http.open_source(SceneConfig(source=server.url), "scene") as source:
         wait_for(source, delivered)
         (child,) = [p for p in children_of(os.getpid()) if p != server.process.pid]
+        limits = Path(f"/proc/{child}/limits").read_text().splitlines()
+        assert next(line.split()[4:6] for line in limits if "core file size" in line) == ["0", "0"]  # holds pictures
         os.kill(child, signal.SIGKILL)
         wait_for(source, lambda _: source.status.restarts == 1)
         wait_for(source, delivered)

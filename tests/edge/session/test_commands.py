@@ -151,6 +151,7 @@ def test_export_to_csv_and_parquet(emogaze, export, study, recorded, tmp_path):
     import pyarrow.parquet
 
     assert "5 rows" in export(tmp_path / "a.csv").stdout
+    assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o600
     rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
     assert [float(row["score.fcc"]) for row in rows] == [0, 0.25, 0.5, 0.75, 1]
     export(tmp_path / "a.parquet")
@@ -163,6 +164,7 @@ def test_export_to_mp4_keeps_times(emogaze, export, study, recorded, tmp_path):
     import av
 
     assert "5 pictures" in export(tmp_path / "a.mp4").stdout
+    assert (tmp_path / "a.mp4").stat().st_mode & 0o777 == 0o600
     with av.open(str(tmp_path / "a.mp4")) as container:
         frames = list(container.decode(video=0))
     assert [round(frame.time * 30) for frame in frames] == [0, 1, 2, 3, 4]
