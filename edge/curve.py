@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from edge.errors import KeyFileError
+from edge.errors import KeyFileError, SinkError
 from edge.keys import RIGHTS, KeyRing, fingerprint
 
 if TYPE_CHECKING:
@@ -151,3 +151,20 @@ def connect_as(socket: zmq.Socket[Any], keys: tuple[str, str], device: str) -> N
         raise KeyFileError("device key", "is no wire key", expected="40 characters: wire.pub of the device")
     socket.curve_publickey, socket.curve_secretkey = (key.encode() for key in keys)
     socket.curve_serverkey = device.encode()
+
+
+def connect_to(socket: zmq.Socket[Any], address: str) -> None:
+    """Connect a socket to a device's address.
+
+    Raises
+    ------
+    SinkError
+        It is none.
+    """
+    import zmq
+
+    try:
+        socket.connect(address)
+    except zmq.ZMQError as error:
+        expected = "tcp://HOST:PORT or ipc://PATH"
+        raise SinkError(address, f"is no address: {error.strerror}", expected=expected) from None

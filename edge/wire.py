@@ -116,7 +116,7 @@ class Subscriber:
     ) -> None:
         import zmq
 
-        from edge.curve import HandshakeMonitor, connect_as
+        from edge.curve import HandshakeMonitor, connect_as, connect_to
 
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.SUB)
@@ -126,7 +126,7 @@ class Subscriber:
         if keys:
             connect_as(self._socket, keys, device)
         self._monitor = HandshakeMonitor(self._socket, address)
-        self._socket.connect(address)
+        connect_to(self._socket, address)
         self._address = address
         self._next: dict[str, int] = {}
 

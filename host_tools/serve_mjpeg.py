@@ -88,7 +88,11 @@ class MjpegServer(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, pictures: list[bytes], rate_hz: float, port: int = 0, freeze_after: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+        try:
+            super().__init__(("127.0.0.1", port), _Handler)
+        except OSError as error:
+            fix = "choose another --port; 0 is any free one"
+            raise SourceError(f"port {port}", f"can't be served on: {error.strerror}", fix=fix) from None
         self.pictures, self.rate_hz, self.freeze_after = pictures, rate_hz, freeze_after
         self._tick = threading.Condition()
         self._count = 0

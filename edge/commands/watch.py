@@ -69,6 +69,7 @@ def _draw(feed: Feed, view: View, end: float) -> None:
 
 def _print_lines(feed: Feed, view: View, end: float) -> None:
     """Where there is no terminal: what happens as it comes, and a line on the device each second."""
+    print(f"{view.address}: waiting for its first report", file=sys.stderr)
     due = 0.0
     while (now := time.monotonic()) < end:
         for message in feed.receive(0.1):

@@ -22,7 +22,7 @@ from typing import Any
 import zmq
 
 from edge.clock import NS_PER_S, Clock, monotonic_ns
-from edge.curve import Gatekeeper, connect_as
+from edge.curve import Gatekeeper, connect_as, connect_to
 from edge.errors import KeyFileError, SinkError
 from edge.keys import KeyRing
 
@@ -167,7 +167,7 @@ class RemoteClient:
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
         connect_as(self._socket, keys, device)
-        self._socket.connect(address)
+        connect_to(self._socket, address)
         self._token, self._n = "", 0
 
     def ask(self, timeout_s: float = ANSWER_TIMEOUT_S, **command: Any) -> Answer:

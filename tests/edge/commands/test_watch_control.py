@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from edge.config import Config, SinksConfig
+from edge.errors import SinkError
 from edge.live.control import ControlServer
-from edge.live.watch import View, status_lines
+from edge.live.watch import View, status_lines, wire_feed
 from edge.records import Event
 from edge.sinks.publisher import Publisher
 from edge.wire import Message
@@ -128,6 +129,14 @@ def test_watch_needs_no_publisher_on_the_same_machine(device):
 def test_watch_says_that_nothing_is_published(tmp_path):
     shown = emogaze("watch", f"ipc://{tmp_path}/nobody", "--once", "--seconds", "0.5")
     assert shown.returncode == 1 and "nothing is published here" in shown.stderr
+    shown = emogaze("watch", f"ipc://{tmp_path}/nobody", "--seconds", "0.2")
+    assert shown.stdout == "" and shown.stderr == f"ipc://{tmp_path}/nobody: waiting for its first report\n"
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:port"])
+def test_an_address_that_is_none_is_one_line(address):
+    with pytest.raises(SinkError, match=f"^{address}: is no address: .*; expected tcp://HOST:PORT or ipc://PATH$"):
+        wire_feed(address, None, "")
 
 
 @pytest.mark.parametrize(
