@@ -20,7 +20,7 @@ from edge import __version__, events
 from edge.capture import open_capture
 from edge.capture.base import FrameSource
 from edge.clock import NS_PER_MS, NS_PER_S, monotonic_ns
-from edge.config import Config, to_dict
+from edge.config import Config
 from edge.environment import Environments
 from edge.errors import ConfigError, SourceError
 from edge.files import write_json
@@ -28,7 +28,7 @@ from edge.gaze.base import GazeSource
 from edge.gaze.mapping import Mapping
 from edge.gaze.sources import may_uncover, open_gaze, open_mapping
 from edge.governor import Governor
-from edge.outputs import Emitter, open_sinks, recorded_to, refused_sinks, without_sinks
+from edge.outputs import Emitter, open_sinks, public_settings, recorded_to, refused_sinks, without_sinks
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
@@ -307,7 +307,7 @@ def session_header(
         "emogaze": __version__,
         "python": platform.python_version(),
         "advisory": True,
-        "config": to_dict(config),
+        "config": public_settings(config),
         "scene": asdict(scene.info),
         "gaze": asdict(gaze.info),
         "geometry": msgspec.to_builtins(mapping.geometry),

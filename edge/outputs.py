@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from edge import events, plugins
+from edge.capture.base import public_name
 from edge.clock import monotonic_ns
-from edge.config import Config
+from edge.config import Config, to_dict
 from edge.consent import ConsentError, LimitedSink, load_consent
 from edge.dp.sink import PrivateSink
 from edge.errors import ConfigError
@@ -114,6 +115,14 @@ def open_sinks(config: Config, header: dict[str, Any], stack: ExitStack) -> list
     modules = (plugins.load("edge.sinks", name, setting="sinks") for name in plugins.names("edge.sinks"))
     opened = (module.open_sink(config, header) for module in modules)
     return guard_sinks([stack.enter_context(sink) for sink in opened if sink is not None], config, header)
+
+
+def public_settings(config: Config) -> dict[str, Any]:
+    """Return the settings as headers and reports show them: without users and passwords in the names of sources."""
+    values = to_dict(config)
+    for section in ("scene", "face_camera", "gaze"):
+        values[section]["source"] = public_name(values[section]["source"])
+    return values
 
 
 def recorded_to(config: Config, header: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """The child process of a live source: opens the camera, hands pictures over, opens it again when it fails.
 
-Started by `edge.capture._live` as ``python -m edge.capture._child SPEC``. It reports on a pipe, one JSON object a line
-(``opened``, ``fault``, ``ended``), rings an eventfd for each picture, and ends when its standard input closes, that
-is when the parent has gone, whatever it was doing.
+Started by `edge.capture._live` with what to read in an environment variable. It reports on a pipe, one JSON object a
+line (``opened``, ``fault``, ``ended``), rings an eventfd for each picture, and ends when its standard input closes,
+that is when the parent has gone, whatever it was doing.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from edge.errors import AbsentError, SourceError, StalledError
 from edge.keys import harden_process
 from edge.records import Image
 
+SPEC = "EMOGAZE_CAMERA"  #: holds the specification as JSON
 FIRST_DELAY_S, LAST_DELAY_S = 0.1, 0.5
 _SAMPLED_ROWS = 8  #: every eighth row tells whether a picture changed; sensor noise alone changes it
 Report = Callable[[dict[str, Any]], None]
@@ -109,7 +110,7 @@ def _end_with_parent() -> None:
 def main() -> None:
     """Run the child process of one live source."""
     harden_process()  # its memory holds pictures in which nothing is covered yet
-    spec = json.loads(sys.argv[1])
+    spec = json.loads(os.environ.pop(SPEC))
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
     os.environ.setdefault("OPENCV_LOG_LEVEL", "SILENT")

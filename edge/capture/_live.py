@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from edge.capture._child import back_off_s
+from edge.capture._child import SPEC, back_off_s
 from edge.capture._ring import Ring
 from edge.capture.base import FrameInfo, FrameSource, SourceStatus, public_name
 from edge.clock import NS_PER_MS, NS_PER_S, Clock, monotonic_ns
@@ -211,12 +211,13 @@ class _Child:
         root = str(Path(__file__).parents[2])
         path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "edge.capture._child", json.dumps(spec)],
+            [sys.executable, "-m", "edge.capture._child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             pass_fds=(self.ring.fd, self._doorbell, report_in),
-            env={**os.environ, "PYTHONPATH": path},
+            # Not as an argument: every user of the machine could read a camera's password there.
+            env={**os.environ, "PYTHONPATH": path, SPEC: json.dumps(spec)},
             start_new_session=True,
         )
         os.close(report_in)

@@ -7,6 +7,7 @@ A plug-in module in this folder defines ``open_source(scene: SceneConfig, role: 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
@@ -105,13 +106,20 @@ class Reader(ABC):
         """Free the source."""
 
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_CREDENTIALS = re.compile(r"://[^/\s@]*@")
+
+
 def public_name(source: str) -> str:
     """Return a source's name as it may be shown: without user and password, nor the query, of a URL.
+
+    A pipeline text keeps all but the user and password of the URLs in it.
 
     >>> public_name("rtsp://admin:secret@10.0.0.7:554/ch1?token=1")
     'rtsp://10.0.0.7:554/ch1'
     """
-    if "://" not in source:
+    source = _CREDENTIALS.sub("://", source)
+    if not _URL.match(source):
         return source
     parts = urlsplit(source)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

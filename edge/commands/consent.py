@@ -39,6 +39,8 @@ def new(
         raise typer.BadParameter(str(error)) from None
     write_json(output, record)
     print(f"{output}: {record['id']}, {', '.join(record['purposes'])} until {record['expires']}")
+    if "raw_video" in names:
+        print("  raw_video is agreed to, but no sink of this version records pictures as the camera gave them")
 
 
 def check(

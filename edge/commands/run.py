@@ -27,11 +27,12 @@ def run(
     """Score what is looked at, cover every other face, write what the settings ask for."""
     from edge.app import run as run_files
     from edge.capture import is_live
-    from edge.config import load, to_dict
+    from edge.config import load
     from edge.errors import ConfigError
     from edge.files import private_files
     from edge.keys import harden_process
     from edge.live.run import run_live
+    from edge.outputs import public_settings
     from edge.stopping import stop_on_signals
 
     overrides = list(set_ or [])
@@ -47,7 +48,7 @@ def run(
     with private_files(), stop_on_signals() as stop:  # a live run ends by a signal, and has its own way to
         summary = run_live(settings) if is_live(settings.scene) else run_files(settings, stop=stop)
     if json:
-        emit_json("run", to_dict(settings), summary.as_dict())
+        emit_json("run", public_settings(settings), summary.as_dict())
     else:
         for line in summary.lines():
             print(line)

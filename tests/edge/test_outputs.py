@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from edge.config import Config, from_dict
+from edge.config import Config, from_dict, load
 from edge.consent import KINDS, SCORE_KEYS, new_consent
 from edge.keys import KeyRing, new_signing_pair, read_private
-from edge.outputs import guard_sinks
+from edge.outputs import guard_sinks, public_settings
 from edge.records import Event
 from edge.sinks.base import Sink
 
@@ -91,3 +91,9 @@ def test_every_event_and_key_falls_under_a_purpose(monkeypatch):
     assert kinds <= set(KINDS)
     assert {"features", "gaze"} <= keys
     assert keys - {"reason", "skipped"} <= set(SCORE_KEYS)
+
+
+def test_headers_show_no_passwords_of_cameras():
+    shown = public_settings(load(overrides=["scene.source='rtsp://me:secret@10.0.0.7/ch1'", "gaze.source='a.csv'"]))
+    assert (shown["scene"]["source"], shown["gaze"]["source"]) == ("rtsp://10.0.0.7/ch1", "a.csv")
+    assert "secret" not in json.dumps(shown)

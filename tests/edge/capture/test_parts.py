@@ -119,6 +119,8 @@ def test_lateness_forgets_what_is_half_a_minute_old():
     [
         ("rtsp://admin:secret@10.0.0.7:554/ch1?token=1", "rtsp://10.0.0.7:554/ch1"),
         ("http://10.0.0.7/", "http://10.0.0.7/"),
+        ("gst:rtspsrc location=rtsp://me:pw@h/x ! decodebin", "gst:rtspsrc location=rtsp://h/x ! decodebin"),
+        ("session:rec/s?identity=study.txt", "session:rec/s?identity=study.txt"),
         ("/dev/video0", "/dev/video0"),
         ("csi://0", "csi://0"),
     ],
