@@ -33,6 +33,7 @@ def test_the_precision_follows_the_battery_beside_the_score_path(data: Path, env
         "governor.ladder": ladder,
         "telemetry.source": telemetry,
         "models.face_recall": "",
+        "live.control": tmp_path / "c.sock",
     }
     overrides = [f"{key}='{value}'" for key, value in settings.items()]
     overrides += [
