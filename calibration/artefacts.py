@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from calibration import litert
 from calibration.drift import Judge, passes
 from calibration.int8 import SCHEMES, Quantised, Quantiser, open_content
 from calibration.pictures import Pictures, crops
@@ -77,6 +79,20 @@ def reduced(
     return _write(reference.manifest, precision, *candidate)
 
 
+def tflite(
+    reference: Model, architecture: str, weights: Path, pictures: Pictures, picture_set: list[Image]
+) -> Manifest:
+    """Write the INT8 TFLite artefact of one of torchvision's networks, measured against its FP32 ONNX artefact."""
+    content, fields = litert.convert(reference.manifest, architecture, weights, crops(pictures.calibration))
+    described = msgspec.structs.replace(reference.manifest, file="model.tflite", **fields)
+    with open_content(described, content, "int8", backend="tflite") as model:
+        fields |= means(model, picture_set)
+        model.manifest = msgspec.structs.replace(model.manifest, **fields)
+        report = Judge(reference, pictures.held, answers=pictures.answers).measure(model)
+    report |= {"layers_in_float": [], "way": "litert"}
+    return _write(reference.manifest, "int8", content, {**fields, "drift": report}, ".tflite")
+
+
 def _said(precision: str, report: dict[str, Any]) -> str:
     return (
         f"{precision}, {len(report['layers_in_float'])} layers in float: median |dFCC| {report['dfcc_median']:.4f}, "
@@ -94,14 +110,16 @@ def _measure(
         return fields, judge.measure(model)
 
 
-def _write(reference: Manifest, precision: str, content: bytes, fields: dict[str, Any]) -> Manifest:
+def _write(
+    reference: Manifest, precision: str, content: bytes, fields: dict[str, Any], suffix: str = ".onnx"
+) -> Manifest:
     name = f"{reference.name.removesuffix('-fp32')}-{precision}"
     manifest = msgspec.structs.replace(
         reference,
         folder=reference.folder.parent / name,
         name=name,
         precision=precision,
-        file=f"{name}.onnx",
+        file=f"{name}{suffix}",
         sha256=hashlib.sha256(content).hexdigest(),
         reference=reference.name,
         gate="passed" if passes(fields["drift"]) else "failed",
@@ -117,7 +135,7 @@ def _write(reference: Manifest, precision: str, content: bytes, fields: dict[str
 
 def _with_canary(reference: Manifest, manifest: Manifest, files: dict[str, bytes]) -> Manifest:
     """Keep the reference's canary if the new artefact still sees the same class in it, at its own probability."""
-    if reference.canary is None:
+    if reference.canary is None or all(spec.name != reference.canary.output for spec in manifest.outputs):
         return manifest
     model = open_artefact(manifest, ModelsConfig(force=(manifest.name,)))
     top1, probability = classify_canary(model, reference.canary)

@@ -2,7 +2,8 @@
 
 A factor per channel is multiplied onto the input and divided out of the weights: in exact arithmetic nothing changes.
 Cross-layer equalisation (Nagel et al. 2019, arXiv:1906.04721) folds the factor into the convolution before; that goes
-through a ReLU alone. After a hard-swish or a squeeze-and-excitation it stays as a multiplication, which runtimes fuse.
+through a ReLU alone. After a hard-swish, a squeeze-and-excitation or a sum it stays as a multiplication, which runtimes
+fuse. Activations get all of the equality, since bias correction takes most of the weights' error off.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from onnx import helper, numpy_helper
 from calibration.activations import Statistics, is_depthwise
 
 _SMALLEST = 1e-3  # of the largest channel: smaller ones, and dead ones, are treated as this large
-_SCALED = ("Relu", "Mul", "Clip")  # what gives activations; sums along a residual path have channels of like size
 Floats = npt.NDArray[np.float64]
 
 
@@ -39,7 +39,7 @@ def equalise(model: onnx.ModelProto, convolutions: list[str], statistics: Statis
     for name in convolutions:
         conv = nodes[name]
         before = made.get(conv.input[0])
-        if before is not None and before.op_type in _SCALED:
+        if before is not None:  # the picture itself is left as it is
             _equalise_one(equal.graph, conv, before, statistics.largest[conv.input[0]])
     return equal
 
@@ -48,7 +48,8 @@ def _equalise_one(graph: onnx.GraphProto, conv: onnx.NodeProto, before: onnx.Nod
     weights = {weight.name: weight for weight in graph.initializer}
     kernel = numpy_helper.to_array(weights[conv.input[1]])
     deep = is_depthwise(kernel, largest)
-    share = _share(largest, kernel, deep)
+    size = np.maximum(largest, _SMALLEST * largest.max())
+    share = size / size.max()
     _set(weights[conv.input[1]], kernel * (share[:, None, None, None] if deep else share[None, :, None, None]))
     source = _foldable(graph, before)
     if source is not None:
@@ -62,19 +63,6 @@ def _equalise_one(graph: onnx.GraphProto, conv: onnx.NodeProto, before: onnx.Nod
     node = helper.make_node("Mul", [conv.input[0], f"{scaled}_factor"], [scaled], name=f"n_{scaled}")
     graph.node.insert(list(graph.node).index(conv), node)
     conv.input[0] = scaled
-
-
-def _share(largest: Floats, kernel: npt.NDArray, deep: bool) -> Floats:
-    """Each channel's size as a share of the largest one.
-
-    A depthwise kernel has a scale per channel, so its input decides alone. A dense kernel's columns share theirs: the
-    factor is the geometric mean of what input and weights would have.
-    """
-    size = np.maximum(largest, _SMALLEST * largest.max())
-    if not deep:
-        columns = np.abs(kernel).max(axis=(0, 2, 3)).astype(np.float64)
-        size = np.sqrt(size / np.maximum(columns, _SMALLEST * columns.max()))
-    return size / size.max()
 
 
 def _foldable(graph: onnx.GraphProto, before: onnx.NodeProto) -> onnx.NodeProto | None:

@@ -11,6 +11,7 @@ import typer
 def add(app: typer.Typer) -> None:
     app.command("int8")(int8)
     app.command("reduced")(reduced)
+    app.command("tflite")(tflite)
 
 
 def int8(
@@ -79,3 +80,25 @@ def reduced(
     means_over = picture_set(Store(models_dir(directory) / ".archives"))
     manifest = artefacts.reduced(reference, precision, found, means_over)
     print(f"{manifest.name}: gate {manifest.gate}, {manifest.path}")
+
+
+def tflite(
+    model: Annotated[str, typer.Argument(help="Name of the FP32 embedder, such as mobilenet_v2-fp32.")],
+    weights: Annotated[Path, typer.Option(help="PyTorch state dict of the same network.")],
+    images: Annotated[Path, typer.Option(help="Folder of real pictures; a third is held out for the judgement.")],
+    architecture: Annotated[str, typer.Option(help="Its name in torchvision.models.")] = "mobilenet_v2",
+    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
+) -> None:
+    """Write the INT8 TFLite artefact of a model, with its drift; needs PyTorch and litert-torch."""
+    from calibration import artefacts, pictures
+    from edge.backends.base import open_model
+    from edge.config import ModelsConfig
+    from edge.manifest import models_dir
+    from models.archives import Store
+    from models.embedders import picture_set
+
+    found = pictures.load(images)
+    reference = open_model(model, ModelsConfig(dir=directory, backend="onnxruntime"))
+    means_over = picture_set(Store(models_dir(directory) / ".archives"))
+    manifest = artefacts.tflite(reference, architecture, weights, found, means_over)
+    print(f"{manifest.name}: gate {manifest.gate}, median |dFCC| {manifest.drift['dfcc_median']:.4f}, {manifest.path}")

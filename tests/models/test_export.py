@@ -90,6 +90,7 @@ def test_an_unknown_architecture_and_a_foreign_state_dict(artefacts: Path, tmp_p
         from_weights("mobilenet_v2", tmp_path / "w.pth", "own", OWN, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 def test_pytorch_is_asked_for_by_name(tmp_path: Path) -> None:
     from importlib.util import find_spec
 
