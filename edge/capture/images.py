@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.capture.base import FrameInfo, FrameSource
+from edge.capture.file import matches as is_clip
 from edge.config import SceneConfig
 from edge.errors import SourceError
 from edge.records import Frame, Image, Role
@@ -113,6 +114,8 @@ def _unfit(path: Path) -> str:
         return "no file, or a link to nothing"
     if path.name.startswith("."):
         return "a hidden file"
+    if is_clip(str(path)):
+        return "a clip, to be given by itself"
     if path.suffix.lower() not in SUFFIXES:
         return f"of no kind of picture that is known here ({path.suffix or 'no suffix'})"
     return ""

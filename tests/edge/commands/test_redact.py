@@ -240,6 +240,7 @@ def test_a_folder_goes_on_past_what_fails_and_lists_it(
     cv2.imwritemulti(str(source / "c.tiff"), [gray, gray, gray])
     (source / "notes.txt").write_text("hello")
     (source / "more").mkdir()
+    (source / "clip.mp4").write_text("")
     monkeypatch.setattr(sys, "argv", ["emogaze", "redact", str(source), "-o", str(output), "--json"])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -250,11 +251,12 @@ def test_a_folder_goes_on_past_what_fails_and_lists_it(
     assert [Path(f["source"]).name for f in document["failed"]] == ["a.jpg"]
     assert "can't be read as a picture" in document["failed"][0]["reason"]
     assert {Path(f["source"]).name: f["reason"] for f in document["skipped"]} == {
+        "clip.mp4": "a clip, to be given by itself",
         "more": "a folder",
         "notes.txt": "of no kind of picture that is known here (.txt)",
     }
     assert [f["note"] for f in document["files"]] == ["16 bits a channel became 8", "the first of 3 pages alone"]
-    assert told.err.count("skipped") == 2
+    assert told.err.count("skipped") == 3
     assert "a.jpg: can't be read as a picture" in told.err
 
 
