@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -33,6 +34,7 @@ COLUMN_NAMES = {
 }
 DIMENSIONS = ("degree", "quality", "score")
 SCALE = (0.0, 5.0)
+DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d+),(\d+\s*)$")  #: of a score in a file separated by semicolons
 
 
 @dataclass(frozen=True)
@@ -296,14 +298,14 @@ def _rows(path: Path, limit: int | None = None) -> list[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()
-            lines = csv.reader(chain([first], file), delimiter=max(DELIMITERS, key=first.count))
-            rows = list(islice(filter(any, lines), limit))
+            delimiter = max(DELIMITERS, key=first.count)
+            rows = list(islice(filter(any, csv.reader(chain([first], file), delimiter=delimiter)), limit))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise DataError(str(path), f"can't be read: {problem}", fix="give a CSV file in UTF-8, or Parquet") from error
     if not rows:
         raise DataError(str(path), "is empty", expected="votes, one a line, or a matrix")
-    return rows
+    return [[DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row] for row in rows] if delimiter == ";" else rows
 
 
 def _first_row(path: Path) -> list[str]:

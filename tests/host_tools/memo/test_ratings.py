@@ -35,6 +35,12 @@ def test_matrices(tmp_path: Path, text: str, images: list, raters: list) -> None
     assert ratings.scores["score"].tolist() == [[1, 2], [3, 4]]
 
 
+def test_decimal_commas_of_a_matrix(tmp_path: Path) -> None:
+    ratings = read_ratings(_write(tmp_path, "p1;1,5;2\np2;3;4,25\n"))
+    assert ratings.scores["score"].tolist() == [[1.5, 2], [3, 4.25]]
+    assert not ratings.remarks.counts
+
+
 @pytest.mark.parametrize(
     ("lines", "remark"),
     [
