@@ -1,33 +1,64 @@
-"""Auxiliary streams of a live run: opened beside it, tried again until they are there, handed on as events."""
+"""Auxiliary streams of a live run: opened beside it, sought until they are there, followed, handed on as events."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
+from edge.clock import NS_PER_MS, Clock, monotonic_ns
 from edge.config import Config
 from edge.errors import AbsentError, EmoGazeError
 from edge.gaze.auxiliary import AuxStreams
 from edge.gaze.base import StreamNote
+from edge.live.monitor import StreamMonitor
 from edge.records import AuxSample
 
 RETRY_S = 1.0
 
 
 class AuxFeed:
-    """The streams that `aux.streams` names; `problem` says what keeps them from opening, if anything."""
+    """The streams that `aux.streams` names.
 
-    def __init__(self, config: Config) -> None:
-        self.problem = ""
-        self._config = config
+    Attributes
+    ----------
+    monitors : dict of str to StreamMonitor
+        The time of each open stream, by ``aux:NAME``.
+    """
+
+    def __init__(self, config: Config, clock: Clock = monotonic_ns) -> None:
+        self.monitors: dict[str, StreamMonitor] = {}
+        self._config, self._clock = config, clock
         self._streams: AuxStreams | None = None
+        self._opened_ns = 0
+        self._refusal = ""
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._open, name="aux", daemon=True)
         self._thread.start()
 
+    @property
+    def problem(self) -> str:
+        """Why a stream doesn't flow; empty if all do, or if nobody knows yet. Events may be silent."""
+        now_ns, silent_ms = self._clock(), self._config.aux.silent_ms
+        if self._streams is None or now_ns - self._opened_ns < silent_ms * NS_PER_MS:
+            return self._refusal
+        regular = (monitor for monitor in self.monitors.values() if monitor.declared_hz > 0)
+        silent = [monitor.name.removeprefix("aux:") for monitor in regular if monitor.silent(now_ns)]
+        return f"silent: {', '.join(silent)}" if silent else ""
+
     def read(self) -> tuple[list[AuxSample], list[StreamNote]]:
         """Return the samples and notes that have come since the last call."""
-        return ([], []) if self._streams is None else (self._streams.read(), self._streams.notes())
+        if self._streams is None:
+            return [], []
+        samples, notes, now_ns = self._streams.read(), self._streams.notes(), self._clock()
+        for name, hz in self._streams.rates_hz.items():
+            if f"aux:{name}" not in self.monitors:
+                self.monitors[f"aux:{name}"] = StreamMonitor(f"aux:{name}", hz, self._config.aux.silent_ms)
+        for sample in samples:
+            monitor = self.monitors[f"aux:{sample.stream}"]
+            verdict = monitor.add(sample.t_ns, now_ns)
+            if verdict == "jump" or (verdict == "gap" and monitor.declared_hz > 0):
+                notes.append(StreamNote(sample.t_ns, verdict, {"stream": sample.stream}))
+        return samples, notes
 
     def close(self) -> None:
         self._closing.set()
@@ -40,12 +71,13 @@ class AuxFeed:
             try:
                 streams = AuxStreams(self._config.aux, self._config.gaze.lsl_scope)
             except EmoGazeError as error:
-                self.problem = str(error)
+                self._refusal = str(error)
                 if not isinstance(error, AbsentError):
                     return
                 self._closing.wait(RETRY_S)
                 continue
-            self._streams, self.problem = streams, ""
+            self._opened_ns, self._refusal = self._clock(), ""
+            self._streams = streams
             return
 
 

@@ -138,7 +138,9 @@ class LiveLoop:
             self._p.emitter.event("aux", payload["t_ns"][-1], payload)
         for note in notes:
             self._note("aux", note)
-        self._p.supervisor.complain("aux", "degraded" if self._p.aux.problem else "ok", self._p.aux.problem)
+        supervisor, problem = self._p.supervisor, self._p.aux.problem
+        supervisor.monitors = supervisor.monitors | self._p.aux.monitors  # anew: another thread may be reading it
+        supervisor.complain("aux", "degraded" if problem else "ok", problem)
 
     def _take_face(self) -> None:
         camera, monitor = self._p.face, self._face_monitor

@@ -206,6 +206,8 @@ def test_gaze_and_eeg_over_lsl_calibrated_lost_and_found(device, serve, stream, 
     runtime.wait(scored)
     health = runtime.wait(state("ready")).payload
     assert (health["gaze_calibration"]["device"], health["gaze_calibration"]["accuracy_deg"]) == ("simulated", 0.25)
+    streams = {row["name"]: row for row in ask(runtime.control, cmd="status")["status"]["streams"]}
+    assert streams[f"aux:{name}-eeg"]["declared_hz"] == 128 and not streams[f"aux:{name}-eeg"]["silent"]
     eye.kill()
     lost = runtime.wait(state("degraded"))
     assert {"component": "gaze", "level": "degraded"}.items() <= lost.payload["reasons"][0].items()
