@@ -190,7 +190,7 @@ def add_predicted(
     recorded, predicted = (np.flatnonzero(on_picture(points[name], one.size)) for name in (HUMAN, rules.system))
     human, said = one.pooled[HUMAN], one.pooled[rules.system]
     if human is None or said is None:
-        pairs.lack("no recorded fixation" if not len(recorded) else "no predicted fixation")
+        pairs.lack("no recorded fixation on the picture" if not len(recorded) else "no predicted fixation")
         return
     distance = distances(points[rules.system][predicted], points[HUMAN][recorded], one.size, sphere=rules.sphere)
     rows, columns = match_points(distance, rules.match)
@@ -206,13 +206,15 @@ def add_observed(
 ) -> None:
     """Compare what people look at in some samples with the best match in the environment, and add it to `pairs`."""
     recorded = [np.flatnonzero(np.isfinite(one.local[HUMAN]).all(axis=1)) for one in block]
-    windows = [one.local[HUMAN][rows] for one, rows in zip(block, recorded, strict=True)]
-    found = environment.best(windows, [one.scene for one in block], media)
-    for sample, rows, (local, whole) in zip(samples, recorded, found, strict=True):
-        if len(rows):
-            _extend(pairs, sample, rows, local, whole)
-        else:
-            pairs.lack("no recorded fixation")
+    looked = [k for k, rows in enumerate(recorded) if len(rows)]
+    for _ in range(len(block) - len(looked)):
+        pairs.lack("no recorded fixation on the picture")
+    if not looked:
+        return
+    windows = [block[k].local[HUMAN][recorded[k]] for k in looked]
+    found = environment.best(windows, [block[k].scene for k in looked], [media[k] for k in looked])
+    for k, (local, whole) in zip(looked, found, strict=True):
+        _extend(pairs, samples[k], recorded[k], local, whole)
 
 
 def distances(one: Points, other: Points, size: tuple[int, int], *, sphere: bool) -> Array:

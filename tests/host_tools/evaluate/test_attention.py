@@ -92,7 +92,15 @@ def test_observed_samples_keep_their_own_windows_in_a_block() -> None:
     # Picture 2 finds 0.8 and 1 elsewhere; picture 0 finds 0.6, and its second place lies off the picture.
     assert (pairs.sample, pairs.fixation) == ([4, 4, 6], [0, 1, 0])
     assert pairs.sim_local == pytest.approx([0.8, 1.0, 0.6])
-    assert pairs.reasons == {"no recorded fixation": 1}
+    assert pairs.reasons == {"no recorded fixation on the picture": 1}
+
+
+def test_nobody_looked_at_any_picture() -> None:
+    nothing = np.empty((0, 1), np.float32)
+    around = at.Environment(NO_MEAN, NO_MEAN, nothing, np.empty(0, int), nothing, np.empty(0, int))
+    pairs = at.Pairs()
+    at.add_observed(pairs, [0, 1], [sample([]), sample([[np.nan, 0]])], [0, 1], around)
+    assert (pairs.sample, pairs.reasons) == ([], {"no recorded fixation on the picture": 2})
 
 
 def test_alone_in_the_environment_is_undefined() -> None:
