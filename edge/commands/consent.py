@@ -45,17 +45,26 @@ def new(
 
 def check(
     file: Path,
+    recordings: Annotated[
+        Path | None, typer.Option(help="The recording folder (record.dir): was the consent withdrawn there?")
+    ] = None,
     dir: Dir = "",
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Check a consent record as the runtime does: exit 0 if it unlocks recording, 1 with the reason."""
+    """Check a consent record as the runtime does: exit 0 if it unlocks recording, 1 with the reason.
+
+    A withdrawal lies in the recording folder, so it is seen only with --recordings.
+    """
     from datetime import datetime, timezone
 
     from edge.commands.base import emit_json
-    from edge.consent import PURPOSES, read_consent
+    from edge.consent import PURPOSES, ConsentError, consent_problem, read_consent
     from edge.keys import KeyRing, keys_dir
 
-    consent = read_consent(file, KeyRing(keys_dir(dir)).trusted("operators"), now=datetime.now(timezone.utc))
+    now = datetime.now(timezone.utc)
+    consent = read_consent(file, KeyRing(keys_dir(dir)).trusted("operators"), now=now)
+    if recordings and (problem := consent_problem(recordings, consent, now=now)):
+        raise ConsentError(str(file), problem, fix="take a new one")
     if json:
         body = {"id": consent.id, "subject": consent.subject, "purposes": sorted(consent.purposes)}
         emit_json("consent", {"file": str(file)}, {**body, "expires": consent.expires.isoformat()})
@@ -63,6 +72,8 @@ def check(
     print(f"{file}: {consent.id}, subject {consent.subject}, until {consent.expires:%Y-%m-%d}")
     for purpose, sentence in PURPOSES.items():
         print(f"  {'yes' if consent.allows(purpose) else 'no ':3} {purpose}: {sentence}")
+    if not recordings:
+        print("  withdrawal not looked for: name the recording folder with --recordings")
 
 
 def withdraw(

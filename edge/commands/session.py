@@ -33,6 +33,8 @@ def list_(
     from edge.session.info import describe
     from edge.session.layout import sessions
 
+    if not recordings.is_dir():
+        raise RecordingError(str(recordings), "no such folder", expected="the one that record.dir names")
     found, unread = [], []
     for paths in sessions(recordings):
         try:

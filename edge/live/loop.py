@@ -258,7 +258,8 @@ class LiveLoop:
         self._note(name, StreamNote(t_ns, what, {}))
 
     def _note(self, name: str, note: StreamNote) -> None:
-        log.info("%s: %s %s", name, note.kind, note.detail or "")
+        detail = ", ".join(f"{key} {value}" for key, value in note.detail.items())
+        log.info("%s: %s%s", name, note.kind, f" ({detail})" if detail else "")
         self._p.emitter.event("stream", note.t_ns, {"name": name, "what": note.kind, **note.detail})
 
     def _supervise(self) -> None:

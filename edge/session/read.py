@@ -124,6 +124,8 @@ def open_log(path: Path, identity_file: Path | None) -> Iterator[Event]:
     if path.is_file() and path.suffix == ".ndjson":
         yield from read_log(path)
         return
+    if not path.exists():
+        raise RecordingError(str(path), "no such event log or session")
     if identity_file is None:
         raise RecordingError(str(path), "is encrypted", fix="name a study identity with --identity")
     events = read_events(path, identity_file)

@@ -38,9 +38,11 @@ def serve(
 
     rules = Rules(per_stage, break_min, stages_per_day, training_min)
     known = read_practice(practice) if practice else {}
+    app.import_gradio()
     opened = Study(study, list_pictures(pictures), rules, practice=known, seed=seed)
+    built = app.build(opened, pictures, practice)
     print(f"{len(opened.pictures)} pictures, study in {study}: http://{host}:{port}", flush=True)
-    app.serve(app.build(opened, pictures, practice), host, port)
+    app.serve(built, host, port)
 
 
 def export(study: File, out: Annotated[Path, typer.Option("--out", "-o", help="CSV to write.")]) -> None:

@@ -86,7 +86,8 @@ def synthetic(
     from host_tools.memo.synthetic import Shape, make_archive
 
     make_archive(out, Shape(models, prompts, raters, missing, seed=seed))
-    print(f"{models * prompts * 6 - missing} pictures, {raters} raters; next: memo {out / 'memo.toml'} -o DIR")
+    print(f"{models * prompts * 6 - missing} pictures, {raters} raters; next:")
+    print(f"    python -m host_tools memo {out / 'memo.toml'} -o {out / 'results'}")
 
 
 def prompts(

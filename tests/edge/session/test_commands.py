@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from edge.cli import main
+from edge.errors import RecordingError
 from edge.records import Event, RedactedFrame
-from edge.session.read import read_events
+from edge.session.read import open_log, read_events
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,31 @@ def test_list(emogaze, study, recorded):
         "sessions"
     ]
     assert (one["session"], one["segments"], one["end"], one["key"]) == (recorded.name, 1, "close", "there")
+
+
+def test_a_folder_that_is_not_there_is_no_empty_list(emogaze, study, tmp_path):
+    done = emogaze("session", "list", tmp_path / "nowhere", keys=study.ring.folder)
+    assert done.returncode == 1 and "no such folder" in done.stderr
+
+
+def test_a_log_that_is_not_there_is_not_called_encrypted(tmp_path):
+    with pytest.raises(RecordingError, match="no such event log or session"):
+        next(open_log(tmp_path / "events.ndjson", None))
+
+
+def test_a_withdrawn_consent_does_not_pass_the_check(emogaze, tmp_path):
+    keys, record, recordings = tmp_path / "keys", tmp_path / "consent.json", tmp_path / "recordings"
+    recordings.mkdir()
+    emogaze("keys", "operator", "-o", tmp_path / "op.key", keys=keys)
+    emogaze("keys", "trust", "operators", "clinic", tmp_path / "op.pub", keys=keys)
+    made = ("--subject", "S-01", "--purposes", "scores", "--by", "dr-a", "--key", tmp_path / "op.key", "-o", record)
+    emogaze("consent", "new", *made, keys=keys)
+    check = ("consent", "check", record, "--recordings", recordings)
+    assert emogaze(*check, keys=keys).returncode == 0
+    consent = json.loads(emogaze("consent", "check", record, "--json", keys=keys).stdout)["id"]
+    emogaze("consent", "withdraw", consent, "--recordings", recordings, "--by", "S-01", keys=keys)
+    done = emogaze(*check, keys=keys)
+    assert done.returncode == 1 and "was withdrawn" in done.stderr
 
 
 def test_an_identity_made_here_opens_a_session_and_stays_secret(emogaze, study, tmp_path):
