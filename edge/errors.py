@@ -4,6 +4,7 @@
     ├── ConfigError          a setting is unknown, out of bounds or contradicts another
     ├── SourceError          a camera, clip, gaze file or stream can't be used
     │   ├── AbsentError      it isn't there, and may come
+    │   ├── EmptyError       it is there, whole, and holds nothing
     │   └── StalledError     it was there and stopped delivering
     ├── ModelError           an artefact is missing, altered or doesn't fit
     │   └── BackendError     an inference runtime is missing or failed
@@ -60,6 +61,10 @@ class SourceError(EmoGazeError):
 
 class AbsentError(SourceError):
     """A source isn't there (refused connection, no such device); it may come, so a live source is tried again."""
+
+
+class EmptyError(SourceError):
+    """A recording is there and holds nothing: who evaluates many may count it and go on."""
 
 
 class StalledError(SourceError):

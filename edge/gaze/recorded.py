@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.config import GazeConfig
-from edge.errors import ConfigError, SourceError
+from edge.errors import ConfigError, EmptyError
 from edge.gaze.base import GazeFrame, GazeInfo, GazeSource, GazeUnits
 from edge.gaze.geometry import GEOMETRY_HINTS, Geometry
 from edge.records import RawGaze
@@ -62,7 +62,7 @@ class RecordedGaze(GazeSource):
 
     def __init__(self, info: GazeInfo, table: GazeTable, *, offset_ms: float = 0.0) -> None:
         if not len(table):
-            raise SourceError(info.source, "holds no gaze sample")
+            raise EmptyError(info.source, "holds no gaze sample")
         self.info = info
         self._next = 0
         n = len(table)

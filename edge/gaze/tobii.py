@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.config import GazeConfig
-from edge.errors import SourceError
+from edge.errors import EmptyError, SourceError
 from edge.gaze.geometry import read_geometry
 from edge.gaze.recorded import Declared, GazeTable, RecordedGaze, gaze_info
 
@@ -65,7 +65,7 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
             )
         times, eyes = _columns(rows, layout)
     if not len(times):
-        raise SourceError(str(path), "holds no gaze sample")
+        raise EmptyError(str(path), "holds no gaze sample")
     x, y, pupil, valid = _cyclopean(eyes)
     declared = Declared(frame=layout.frame, device="Tobii", note="time 0 is the first sample")
     geometry = read_geometry(gaze.geometry)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from edge.attention import pupil_change_mm
 from edge.config import FixationConfig, GazeConfig
-from edge.errors import DataError
+from edge.errors import DataError, EmptyError
 from edge.files import sha256_file
 from edge.gaze.base import GazeInfo
 from edge.records import Fixation, GazeSample, RawGaze
@@ -130,7 +130,10 @@ def make_finder(context: dict[str, Any], device: str) -> Work:
         if not sample["gaze"]:
             return asdict(_none(size, "no gaze"))
         source = msgspec.structs.replace(gaze, source=str(root / sample["gaze"]))
-        return asdict(_detect(source, settings, size, sphere=sphere, hz=context["hz"]))
+        try:
+            return asdict(_detect(source, settings, size, sphere=sphere, hz=context["hz"]))
+        except EmptyError:
+            return asdict(_none(size, "no sample in the gaze file"))
 
     return lambda job: [one(sample) for sample in job["samples"]]
 

@@ -48,6 +48,15 @@ def test_thinned_gaze_says_its_rate(tmp_path: Path) -> None:
     assert look(dataset(tmp_path, ON_SCREEN, (400, 300)), hz=60).hz == pytest.approx(60, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("n", "reason"), [(0, "no sample in the gaze file"), (1, "no fixation found in the gaze")], ids=["none", "one"]
+)
+def test_too_few_samples_are_a_reason_and_no_error(tmp_path: Path, n: int, reason: str) -> None:
+    (tmp_path / "g.csv").write_text("t,x,y\n" + "0.0,50,60\n" * n)
+    found = look(dataset(tmp_path, ON_SCREEN, (400, 300)))
+    assert (len(found), found.n_samples, found.reason) == (0, n, reason)
+
+
 def test_off_the_picture_is_kept_and_flagged(tmp_path: Path) -> None:
     gaze_csv(tmp_path / "g.csv", [(50, 60), (-80, 60)], 120)
     found = look(dataset(tmp_path, ON_SCREEN, (400, 300)))
