@@ -64,5 +64,5 @@ def test_wrong_files(tmp_path: Path, text: str, words: str) -> None:
 
 def test_the_screen_must_be_declared(data: Path) -> None:
     config = GazeConfig(source=str(data / "gaze" / "eyelink_asc" / "eyelink_binocular_example.asc"))
-    with open_source(config) as source, pytest.raises(ConfigError, match=r"add geometry = .*screen"):
+    with open_source(config) as source, pytest.raises(ConfigError, match=r"gaze.geometry=.*screen"):
         open_mapping(source, config)
