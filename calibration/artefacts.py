@@ -61,7 +61,7 @@ def _first_that_passes(
     for candidate in candidates:
         fields, report = _measure(reference.manifest, candidate, judge, picture_set)
         report |= {"layers_in_float": list(candidate.kept), "cosine_calibration": candidate.cosine}
-        report["way"] = "careful" if candidate.careful else "plain"
+        report["way"] = candidate.way
         say(_said(candidate.scheme.precision, report))
         if passes(report):
             break

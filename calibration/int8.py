@@ -42,11 +42,13 @@ _CHUNK = 8  # crops whose activations are held at once
 _OPS = ["Conv", "Gemm", "MatMul", "Add", "Mul", "Clip", "Relu", "MaxPool"]  # not the last mean: it is the result
 _RANKED = ("Conv", "Gemm", "MatMul", "Add", "Mul")  # the others only pass on what these give
 _CAREFUL_OPS = ["Conv"]
+_CAREFUL_METHOD = "minmax"  # with equalised channels the extremes are no outliers: cut off, they cost new pictures most
 _NO_OUTPUTS = "OpTypesToExcludeOutputQuantization"
 _N_PROBES = 32
 #: How many of the most sensitive layers stay in float, tried in this order until the embedding is near enough.
 _KEPT = (0, 1, 2, 4, 8, 12, 16, 24, 32)
-NEAR_ENOUGH = 0.98  # mean centred cosine on calibration crops at which the FCC gate is usually passed
+#: Mean centred cosine on calibration crops at which the gate may be passed, so that judging is worth its time.
+NEAR_ENOUGH = {"plain": 0.98, "careful": 0.99}
 _HOPELESS = 0.8  # below it, leaving layers out one by one leads nowhere
 
 
@@ -76,7 +78,7 @@ class Quantised:
     content: bytes
     kept: tuple[str, ...]
     cosine: float
-    careful: bool
+    way: str
 
 
 class Quantiser:
@@ -89,7 +91,7 @@ class Quantiser:
     crops : list of pictures
         What to calibrate on.
     method : str
-        `percentile`, `minmax` or `entropy`.
+        `percentile`, `minmax` or `entropy`; the careful way takes `minmax`.
     careful : bool
         Quantise the careful way.
     """
@@ -105,7 +107,7 @@ class Quantiser:
             )
         if len(crops) < _N_PROBES:
             raise DataError("calibration", "too few crops", expected=f"at least {_N_PROBES}", got=str(len(crops)))
-        self._manifest, self._careful = manifest, careful
+        self._manifest, self._careful, self._way = manifest, careful, "careful" if careful else "plain"
         self._probes = crops[:: len(crops) // _N_PROBES][:_N_PROBES]
         self._truth = embed(reference, self._probes)
         self._model = onnx.load(manifest.path)
@@ -116,7 +118,7 @@ class Quantiser:
             self._model = equalise(self._model, list(self._convolutions), self._observe(batches))
             self._convolutions = {n.name: n for n in self._model.graph.node if n.name in self._convolutions}
         self._statistics = self._observe(batches)
-        self._ranges = _ranges(self._model, manifest.input().name, batches, method)
+        self._ranges = _ranges(self._model, manifest.input().name, batches, _CAREFUL_METHOD if careful else method)
         ranked = _CAREFUL_OPS if careful else _RANKED
         self._layers = [n.name for n in self._model.graph.node if n.op_type in ranked and n.name not in self._float]
 
@@ -132,10 +134,10 @@ class Quantiser:
                 ranking = self.sensitive_layers(scheme)
             kept = tuple(ranking[:n])
             content = self.quantise(scheme, kept)
-            found = Quantised(scheme, content, (*kept, *self._float), self.cosine(content, scheme), self._careful)
+            found = Quantised(scheme, content, (*kept, *self._float), self.cosine(content, scheme), self._way)
             if not self._careful and found.cosine < _HOPELESS:
                 return
-            if found.cosine >= NEAR_ENOUGH or n == steps[-1]:
+            if found.cosine >= NEAR_ENOUGH[found.way] or n == steps[-1]:
                 yield found
 
     def sensitive_layers(self, scheme: Scheme) -> list[str]:
