@@ -90,7 +90,7 @@ def read_chain(path: Path, keys: Sequence[Ed25519PublicKey] = ()) -> Chain:
         keys = keys or [parse_public(str(body.get("signer", "")), str(path))]
         if body.get("prev") != prev or body.get("n") != number:
             return Chain(lines, f"line {number + 1} doesn't follow the line before it", head=prev)
-        if not any(_signed(body, key) for key in keys):
+        if not any(is_signed(body, key) for key in keys):
             return Chain(lines, f"line {number + 1} has a bad signature", head=prev)
         lines.append(body)
         prev = hashlib.sha256(line).hexdigest()
@@ -106,7 +106,8 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return body if isinstance(body, dict) and _canonical(body) == line else None
 
 
-def _signed(body: dict[str, Any], key: Ed25519PublicKey) -> bool:
+def is_signed(body: dict[str, Any], key: Ed25519PublicKey) -> bool:
+    """Tell whether `body` holds a signature of `key` over all else in it, as `signed_line` makes it."""
     from cryptography.exceptions import InvalidSignature
 
     unsigned = {name: value for name, value in body.items() if name != "sig"}

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from edge.errors import RecordingError
 from edge.files import sha256_file
+from edge.keys import parse_public
 from edge.session.age import HeaderError, check_structure
+from edge.session.chain import is_signed
 from edge.session.layout import SessionPaths
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 KeyState = Literal["there", "deleted", "missing", "damaged", "replaced"]
 
@@ -29,12 +35,17 @@ class KeyFile:
     problem: str = ""
 
 
-def key_file(paths: SessionPaths, header: dict[str, Any]) -> KeyFile:
-    """Look at the key file of a session whose first line is `header`."""
+def key_file(paths: SessionPaths, header: dict[str, Any], keys: Sequence[Ed25519PublicKey] = ()) -> KeyFile:
+    """Look at the key file of a session whose first line is `header`.
+
+    `keys` may have signed its tombstone besides the one that signed the session.
+    """
     name = paths.key.name
     if not paths.key.exists():
         if paths.tombstone.exists():
-            return KeyFile("deleted", f"{name} was deleted, nobody can read it any more: {withdrawal_reason(paths)}")
+            doubt = _tombstone_doubt(paths, header, keys)
+            text = f"{name} was deleted, nobody can read it any more: {withdrawal_reason(paths)}{doubt}"
+            return KeyFile("deleted", text)
         return KeyFile("missing", f"{name} is missing: nobody can read this session, restore it from a copy")
     try:
         check_structure(paths.key)
@@ -53,6 +64,17 @@ def key_file(paths: SessionPaths, header: dict[str, Any]) -> KeyFile:
             "there", f"{name} is there in spite of the tombstone: {withdrawal_reason(paths)}; withdraw it again"
         )
     return KeyFile("there")
+
+
+def _tombstone_doubt(paths: SessionPaths, header: dict[str, Any], keys: Sequence[Ed25519PublicKey]) -> str:
+    known = [*keys, *([parse_public(str(header["signer"]), "session")] if "signer" in header else [])]
+    try:
+        tombstone = json.loads(paths.tombstone.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        tombstone = None
+    if isinstance(tombstone, dict) and any(is_signed(tombstone, key) for key in known):
+        return ""
+    return " (the device didn't sign this: whoever can write here may have left it)"
 
 
 def withdrawal_reason(paths: SessionPaths) -> str:

@@ -15,6 +15,7 @@ from edge.errors import RecordingError
 from edge.files import sync_dir, write_atomic
 from edge.keys import KeyRing
 from edge.session.audit import append_audit, read_audit
+from edge.session.chain import signed_line
 from edge.session.layout import SessionPaths, read_header, sessions, withdrawal_marker
 
 FLASH = (
@@ -74,7 +75,7 @@ def _headers(folder: Path) -> tuple[list[tuple[SessionPaths, dict[str, Any]]], l
 
 
 def end_session(paths: SessionPaths, ring: KeyRing, *, reason: str, by: str) -> dict[str, Any]:
-    """Delete a session's key and leave a tombstone. The tombstone is on disk before the key goes."""
+    """Delete a session's key and leave a tombstone, signed by the device. It is on disk before the key goes."""
     tombstone = {
         "session": paths.name,
         "reason": reason,
@@ -84,6 +85,8 @@ def end_session(paths: SessionPaths, ring: KeyRing, *, reason: str, by: str) -> 
         "exports_note": "copies made on other machines are not known here",
         "flash_note": FLASH,
     }
+    if (ring.folder / "signing.key").exists():
+        tombstone = json.loads(signed_line(ring.signing(), tombstone))
     write_atomic(paths.tombstone, json.dumps(tombstone, indent=1) + "\n")
     paths.key.unlink(missing_ok=True)
     sync_dir(paths.folder)

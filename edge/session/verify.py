@@ -104,7 +104,7 @@ def verify(
     if segments and not chain.lines and not chain.problem:
         # The first line is on disk before a segment is begun: no power cut leaves this.
         found.damaged.append(f"{paths.chain.name}: no line is left of it, nothing of this session is signed")
-    key = key_file(paths, header)
+    key = key_file(paths, header, trusted)
     _judge_key(key, found, opened=bool(identity))
     signed = _check_spans(chain, segments, found)
     _check_end(chain, segments, signed, found)

@@ -182,9 +182,18 @@ def test_a_session_whose_key_was_deleted_on_purpose_is_told_apart(session, study
     end_session(session, study.ring, reason="consent 0123 was withdrawn", by="S-01")
     verdict = verify(session)
     assert (verdict.state, verdict.key) == ("complete", "deleted")
-    assert "consent 0123 was withdrawn" in verdict.problems[-1]
+    assert verdict.problems[-1].endswith("consent 0123 was withdrawn")
+    session.tombstone.write_text(session.tombstone.read_text().replace("0123", "4567"))
+    assert "the device didn't sign this" in verify(session).problems[-1]
     session.tombstone.write_text("{")
     assert "can't be read" in verify(session).problems[-1]
+
+
+def test_a_tombstone_signed_after_the_key_was_rotated(session, study):
+    study.ring.rotate("signing")
+    end_session(session, study.ring, reason="retention time of 3 days", by="retention")
+    assert "didn't sign" in verify(session).problems[-1]
+    assert "didn't sign" not in verify(session, trusted=list(study.ring.signers().values())).problems[-1]
 
 
 def test_a_key_file_encrypted_anew_is_proven_by_an_identity(session, study, tmp_path):
