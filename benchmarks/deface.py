@@ -22,13 +22,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
 from edge.capture.file import ClipSource, import_av
 from edge.capture.images import read_picture
 from edge.errors import SourceError
-from edge.records import Box
+from edge.records import Box, Image
 
 STILL_S, STILL_HZ = 5, 25
 CHANGE = 3.0  #: of 255
@@ -131,8 +132,19 @@ def missed(one: Clip, output: Path) -> int:
         return 0
     with closing(ClipSource(one.path, "scene")) as before, closing(ClipSource(output, "scene")) as after:
         pairs = zip(iter(before.read, None), iter(after.read, None), strict=False)
-        changes = (np.abs(a.image.astype(np.int16) - b.image).mean(axis=2) for a, b in pairs)
+        changes = (change(a.image, b.image) for a, b in pairs)
         return sum(not is_covered(change, box) for change in changes for box in one.required)
+
+
+def change(before: Image, after: Image) -> npt.NDArray[np.float64]:
+    """Return by how much each pixel changed, in grey levels; a copy of another size is brought to that of its source.
+
+    `deface` scales clips to sides that are multiples of 16.
+    """
+    height, width = before.shape[:2]
+    if after.shape != before.shape:
+        after = np.asarray(cv2.resize(after, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+    return np.asarray(np.abs(before.astype(np.int16) - after).mean(axis=2))
 
 
 def is_covered(change: npt.NDArray, box: Box) -> bool:

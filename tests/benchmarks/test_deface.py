@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
+from benchmarks.deface import change as measured
 from benchmarks.deface import clip, cpu_s, is_covered, still_as_clip
 from edge.errors import SourceError
 from edge.records import Box
@@ -38,6 +39,19 @@ def change(inside: float, parts: int = 9, noise: float = 1.0) -> np.ndarray:
 )
 def test_a_face_is_covered_if_its_parts_changed_more_than_the_picture(picture: np.ndarray, covered: bool) -> None:
     assert is_covered(picture, BOX) is covered
+
+
+def test_a_copy_that_was_scaled_is_compared_at_its_source_s_size() -> None:
+    picture = (
+        np.random.default_rng(0).integers(0, 255, (9, 16, 3)).repeat(20, axis=0).repeat(20, axis=1).astype(np.uint8)
+    )
+    covered = picture.copy()
+    covered[60:100, 40:80] = 0
+    scaled = cv2.resize(covered, (320, 192), interpolation=cv2.INTER_LINEAR)
+    changed = measured(picture, scaled)
+    assert changed.shape == (180, 320)
+    assert is_covered(changed, (40.0, 60.0, 40.0, 40.0))
+    assert not is_covered(changed, (200.0, 60.0, 40.0, 40.0))
 
 
 def test_a_still_is_shown_for_five_seconds(tmp_path: Path) -> None:
