@@ -39,7 +39,8 @@ def test_neighbouring_counts_are_as_hard_to_tell_apart_as_promised():
     two = np.array([private_count(11, 1.0) for _ in range(DRAWS)])
     for threshold in range(6, 16):
         p, q = (one >= threshold).mean(), (two >= threshold).mean()
-        assert q <= math.e * p + 5 * math.sqrt(0.25 / DRAWS)
+        error = math.sqrt((q * (1 - q) + math.e**2 * p * (1 - p)) / DRAWS)  # standard deviation of q - e p
+        assert q <= math.e * p + 5 * error
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0, 8.0])

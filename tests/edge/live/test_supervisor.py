@@ -7,7 +7,7 @@ import pytest
 from edge.app import Summary
 from edge.clock import NS_PER_MS
 from edge.config import Config
-from edge.live.supervisor import SYNC_WINDOW, Supervisor
+from edge.live.supervisor import SYNC_FEWEST, SYNC_WINDOW, Supervisor
 from edge.outputs import Emitter
 
 APART = "gaze and pictures are more than 50 ms apart"
@@ -47,5 +47,5 @@ def test_pictures_and_gaze_that_drift_apart_are_named(run):
 def test_gaze_that_comes_back_is_judged_anew(run):
     assert run.pictures(SYNC_WINDOW, 60) == [APART]
     assert run.pictures(10, 0, with_gaze=False) == ["silent"]
-    assert run.pictures(SYNC_WINDOW - 1, 60) == []
+    assert run.pictures(SYNC_FEWEST - 1, 60) == []
     assert run.pictures(1, 60) == [APART]
