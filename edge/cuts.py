@@ -5,10 +5,10 @@ Cheap enough for every picture. Blocks, not pixels, are compared, so noise and s
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
+from edge.preprocess import block_means
 from edge.records import Image
 
 SAMPLED = 4  #: every fourth pixel both ways is looked at, of pictures that are large enough
@@ -34,8 +34,4 @@ class SceneCut:
 
 def _blocks(image: Image) -> npt.NDArray[np.float32]:
     step = SAMPLED if min(image.shape[:2]) >= SAMPLED * BLOCKS else 1
-    sampled = np.ascontiguousarray(image[::step, ::step])
-    height, width = sampled.shape[:2]
-    side = max(height, width) / BLOCKS
-    size = (max(1, round(width / side)), max(1, round(height / side)))
-    return np.asarray(cv2.resize(sampled, size, interpolation=cv2.INTER_AREA), np.float32)
+    return block_means(np.ascontiguousarray(image[::step, ::step]), BLOCKS)

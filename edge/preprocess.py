@@ -82,3 +82,11 @@ def resize_smooth(image: Image, size: tuple[int, int]) -> Image:
         return image
     shrinks = image.shape[0] > height or image.shape[1] > width
     return cast(Image, cv2.resize(image, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR))
+
+
+def block_means(image: Image, along: int) -> npt.NDArray[np.float32]:
+    """Return the mean colour of each block, float32 (rows, columns, 3), of which the longer side holds `along`."""
+    height, width = image.shape[:2]
+    side = max(height, width) / along
+    size = (max(1, round(width / side)), max(1, round(height / side)))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.float32)

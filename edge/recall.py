@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from edge.faces import FaceDetector
+from edge.preprocess import block_means
 from edge.records import Box, Face, Frame, Image
 from edge.tracking import distinct, hull, intersection, merge
 
@@ -50,7 +50,7 @@ class RecallSearch:
 
     def __call__(self, frame: Frame) -> list[Face]:
         """Return the faces of a picture; those where nothing changed are the ones found before."""
-        blocks = _blocks(frame.image)
+        blocks = block_means(frame.image, BLOCKS)
         whole = (0.0, 0.0, float(frame.width), float(frame.height))
         fresh = blocks.shape == self._blocks.shape and 0 <= frame.t_ns - self._whole_ns < WHOLE_NS
         region = self._changed(blocks, frame) if fresh else whole
@@ -98,11 +98,3 @@ def _part(region: Box, frame: Frame, blocks: _Blocks) -> tuple[slice, slice]:
     left, top = math.ceil(region[0] / width), math.ceil(region[1] / height)
     right, bottom = math.floor((region[0] + region[2]) / width), math.floor((region[1] + region[3]) / height)
     return slice(top, bottom), slice(left, right)
-
-
-def _blocks(image: Image) -> _Blocks:
-    """Return the mean colour of each block, float32 (rows, columns, 3)."""
-    height, width = image.shape[:2]
-    side = max(height, width) / BLOCKS
-    size = (max(1, round(width / side)), max(1, round(height / side)))
-    return cv2.resize(image, size, interpolation=cv2.INTER_AREA).astype(np.float32)
