@@ -90,11 +90,11 @@ class Redactor:
         """
         if not self._recall:
             return False
-        cut = self._cut(frame.image)
         hz = self._settings.recall_hz
-        if self._pass_ns is None or hz <= 0:
+        if hz <= 0:
             return True
-        return cut or _slot(frame.t_ns, hz) > _slot(self._pass_ns, hz)
+        cut = self._cut(frame.image)
+        return self._pass_ns is None or cut or _slot(frame.t_ns, hz) > _slot(self._pass_ns, hz)
 
     @property
     def last_waiting(self) -> Frame | None:
