@@ -97,7 +97,7 @@ class NetworkStages:
 
 
 def return_memory() -> None:
-    """Give freed memory back to the system: reading, converting and packing weights takes some 20 MB for a moment."""
+    """Give freed memory back to the system: reading, converting and packing weights takes 7 to 19 MB for a moment."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
     if trim is not None:
         trim(0)
