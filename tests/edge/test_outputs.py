@@ -8,26 +8,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from kept_sink import Kept
 
 from edge.config import Config, from_dict, load
 from edge.consent import KINDS, SCORE_KEYS, new_consent
 from edge.keys import KeyRing, new_signing_pair, read_private
 from edge.outputs import guard_sinks, public_settings
 from edge.records import Event
-from edge.sinks.base import Sink
-
-
-class Kept(Sink):
-    name = "kept"
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def event(self, event: Event) -> None:
-        self.events.append(event)
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture

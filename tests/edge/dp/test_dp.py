@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from kept_sink import Kept
 
 from edge.config import DpConfig
 from edge.dp import mechanisms
@@ -17,7 +18,6 @@ from edge.dp.sink import PrivateSink
 from edge.dp.statistics import GazeData, gaze_data, release_statistics, unit_maps, unit_values
 from edge.errors import DataError
 from edge.records import Event, RedactedFrame
-from edge.sinks.base import Sink
 from tests.conftest import need
 
 need("opendp")
@@ -172,24 +172,13 @@ def test_costs_must_make_sense(tmp_path, cost):
         Ledger(tmp_path / "l", (1.0, 0.0)).spend(["a"], cost, "x")
 
 
-class Kept(Sink):
-    name = "kept"
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def event(self, event: Event) -> None:
-        self.events.append(event)
-
+class NoPictures(Kept):
     def picture(self, frame: RedactedFrame) -> None:
         raise AssertionError("a picture came through")
 
-    def close(self) -> None:
-        pass
-
 
 def test_the_source_lets_only_noise_through(tmp_path: Path):
-    kept = Kept()
+    kept = NoPictures()
     settings = DpConfig(epsilon=1.0, window_s=1.0, budget=2.0, ledger=str(tmp_path / "l.jsonl"))
     with PrivateSink([kept], settings, "session-1") as sink:
         sink.event(Event(0, 0, 0, "session", {"emogaze": "1"}))
