@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edge import plugins
-from edge.errors import EmoGazeError
+from edge.errors import ConfigError, EmoGazeError
 from edge.files import plain
 from edge.stopping import exit_on_sigterm
 
@@ -64,6 +64,20 @@ def new_app(name: str, help_text: str) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
+
+
+def named_columns(text: str, meanings: str) -> dict[str, str]:
+    """Read what an option `--columns MEANING=NAME,...` says; `meanings` is how the error spells what was expected.
+
+    Raises
+    ------
+    ConfigError
+        A part is no MEANING=NAME.
+    """
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if bad := [key for key, _, name in pairs if not key.strip() or not name.strip()]:
+        raise ConfigError(f"--columns {text}", f"{bad[0]!r} names no column", expected=meanings)
+    return {key.strip(): name.strip() for key, _, name in pairs}
 
 
 def emit_json(schema: str, options: dict[str, Any], body: dict[str, Any], *, version: int = 1) -> None:

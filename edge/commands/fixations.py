@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edge.commands.base import emit_json
+from edge.commands.base import emit_json, named_columns
 
 
 def add(app: typer.Typer) -> None:
@@ -41,7 +41,7 @@ def fixations(
 
     said = {"source": str(file), "time_unit": time_unit, "units": units, "frame": frame, "origin": origin}
     said |= {"geometry": geometry, "format": format}
-    said |= {f"columns.{meaning}": name for meaning, name in _pairs(columns).items()}
+    said |= {f"columns.{meaning}": name for meaning, name in named_columns(columns, "t=NAME,x=NAME,y=NAME").items()}
     overrides = [f"gaze.{key}={dumps(value, ensure_ascii=False)}" for key, value in said.items()]
     config = load(overrides=[*overrides, f"fixations.merge={str(not no_merge).lower()}", *(set_ or [])])
     with open_gaze(config.gaze) as source:
@@ -86,13 +86,3 @@ def body(result: Any) -> dict[str, Any]:
         "fixations": [{key: getattr(f, key) for key in keys} for f in result.fixations],
         **intervals,
     }
-
-
-def _pairs(text: str) -> dict[str, str]:
-    pairs = {}
-    for part in filter(None, (p.strip() for p in text.split(","))):
-        key, sign, name = part.partition("=")
-        if not sign or not name:
-            raise typer.BadParameter(f"--columns {text}: expected t=NAME,x=NAME,y=NAME")
-        pairs[key.strip()] = name.strip()
-    return pairs

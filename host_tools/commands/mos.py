@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edge.commands.base import emit_json
+from edge.commands.base import emit_json, named_columns
 from edge.errors import ConfigError
 
 
@@ -56,7 +56,8 @@ def mos(
     from host_tools.memo.mos import Options
     from host_tools.memo.ratings import read_ratings
 
-    votes = read_ratings(ratings, columns=_pairs(columns), scale=_scale(scale), labels=labels)
+    named = named_columns(columns, "image=NAME,rater=NAME,...")
+    votes = read_ratings(ratings, columns=named, scale=_scale(scale), labels=labels)
     options = Options(screen_on=screen_on.value, std=std.value, rescale=rescale.value)
     body = scores.summarise_with_models(votes, options, model_rater or [], ties=ties.value)
     for line in (*votes.remarks.lines(), *body["notes"]):
@@ -80,13 +81,6 @@ def _print(body: dict[str, Any]) -> None:
     for row in body["images"]:
         values = "  ".join(f"{k} {v:.4f}" for k, v in row.items() if k.startswith("mos"))
         print("  ".join(filter(None, (str(row["id"]), row.get("category") or "", values, f"n {row['n']}"))))
-
-
-def _pairs(text: str) -> dict[str, str]:
-    pairs = [part.partition("=") for part in text.split(",") if part]
-    if bad := [key for key, sign, value in pairs if not sign or not value]:
-        raise ConfigError(f"--columns {text}", f"{bad[0]!r} names no column", expected="image=NAME,rater=NAME,...")
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _scale(text: str) -> tuple[float, float] | None:

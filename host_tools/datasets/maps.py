@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -54,27 +55,40 @@ def check_size(picture: Path, shape: Sequence[int], map_name: str) -> None:
         )
 
 
-def read_fixations(path: Path, shape: Sequence[int]) -> tuple[Array, Array]:
-    """Read x and y (n,) from a CSV's columns `x`, `y`, or from a fixation map ``.npy`` of counts with `shape`.
+def read_fixations(
+    path: Path, shape: Sequence[int], columns: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Array, Array]:
+    """Read x and y (n,) in pixels of the map from a table, or from a fixation map ``.npy`` of counts with `shape`.
+
+    Parameters
+    ----------
+    path : Path
+        A table of one row per fixation, or the ``.npy``.
+    shape : sequence of int
+        (h, w) of the saliency map.
+    columns : mapping of str to str
+        What the table's columns of `x` and `y` are called, where they have other names.
 
     Raises
     ------
     DataError
-        If a column is missing, or the map is a density or has another shape.
+        A column is missing, `columns` names more than x and y, or the map is a density or has another shape.
     """
     if path.suffix != ".npy":
         table = read_table(path)
-        return table.numbers("x"), table.numbers("y")
+        if unknown := sorted(set(columns) - {"x", "y"}):
+            raise DataError("--columns", f"there is no {unknown[0]!r}", expected="x=NAME,y=NAME")
+        return table.numbers(columns.get("x", "x")), table.numbers(columns.get("y", "y"))
     counts = _load(path)
     if counts.shape != tuple(shape):
         raise DataError(
             str(path), "has another shape than the saliency map", expected=f"{tuple(shape)}", got=f"{counts.shape}"
         )
     try:
-        rows, columns = from_fixation_map(counts)
+        row, column = from_fixation_map(counts)
     except ValueError as error:
         raise DataError(str(path), str(error)) from None
-    return columns.astype(np.float64) + 0.5, rows.astype(np.float64) + 0.5
+    return column.astype(np.float64) + 0.5, row.astype(np.float64) + 0.5
 
 
 def _load(path: Path) -> npt.NDArray:

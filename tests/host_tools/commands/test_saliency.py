@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from edge.errors import DataError
+from edge.errors import DataError, EmoGazeError
 from host_tools.__main__ import app
 
 
@@ -48,6 +48,27 @@ def test_fixation_map_is_taken_and_a_density_refused(files: tuple[str, ...], tmp
         run(*files[:3], str(tmp_path / "density.npy"))
 
 
+def test_columns_with_other_names(files: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("trial;fix_x;fix_y\n1;0,5;0,5\n1;0,0;1,0\n")
+    named = json.loads(run(*files, "--columns", "x=fix_x, y=fix_y", "--json"))
+    assert (named["auc_judd"], named["n_fixations"]) == (pytest.approx(7 / 8), 2)
+    assert named["options"]["columns"] == {"x": "fix_x", "y": "fix_y"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        ("x=fix_x", "has no column 'fix_x'; got x, y"),
+        ("t=x", "--columns: there is no 't'; expected x=NAME,y=NAME"),
+        ("x=", "--columns x=: 'x' names no column; expected x=NAME,y=NAME"),
+    ],
+    ids=["absent", "unknown-meaning", "no-name"],
+)
+def test_columns_that_are_not_there(files: tuple[str, ...], columns: str, error: str) -> None:
+    with pytest.raises(EmoGazeError, match=error):
+        run(*files, "--columns", columns)
+
+
 def test_map_of_another_size_than_the_picture(files: tuple[str, ...], tmp_path: Path) -> None:
     cv2.imwrite(str(tmp_path / "p.png"), np.zeros((3, 5), np.uint8))
     with pytest.raises(DataError, match=r"another size than .*p.png; expected 5x3; got 2x2"):
@@ -82,6 +103,7 @@ def test_every_option_is_named_in_the_answer(files: tuple[str, ...]) -> None:
         "fixations": files[3],
         "picture": None,
         "others": files[3],
+        "columns": {},
         "sigma_px": 10.0,
         "once": False,
         "jitter": "7",
