@@ -101,6 +101,9 @@ class Summary:
             f"{self.frames_withheld} pictures withheld",
             f"{self.model} on {self.provider}; score path without inference {path_ms:.2f} ms median",
         ]
+        if "no_environment" in self.fcc_undefined:
+            fix = '`emogaze env build VIEWS -o DIR` makes a cache, environment.cache = "DIR" names it'
+            lines.append(f"no score without an environment: {fix}")
         if self.stopped:
             lines.insert(0, f"stopped early by {self.stopped}: what follows is of the part before")
         outputs = {"events": self.events, "video": self.video, "recorder": self.recording}

@@ -96,12 +96,17 @@ def refused_sinks(config: Config) -> list[str]:
 
 
 def _without_consent(config: Config, names: list[str]) -> list[str]:
+    """Return `names`, of encrypted files, if no valid consent lets them start; say once all that a lack of it stops."""
+    stopped = [f"sinks.{name}" for name in names] + ["the recording"] * bool(config.record.dir)
+    if not stopped and not config.record.consent:
+        return []
     try:
-        return [] if not names or load_consent(config) else names
+        load_consent(config)
     except ConsentError as error:
-        for name in names:
-            print(f"emogaze: sinks.{name} is not started: {error}", file=sys.stderr)
+        what = "no sink gets anything" if config.record.consent else f"not started: {', '.join(stopped)}"
+        print(f"emogaze: {what}: {error}", file=sys.stderr)
         return names
+    return []
 
 
 def without_sinks(config: Config, names: list[str]) -> Config:
@@ -136,9 +141,8 @@ def guard_sinks(sinks: list[Sink], config: Config, header: dict[str, Any]) -> li
     if config.record.consent:
         try:
             purposes = load_consent(config).purposes
-        except ConsentError as error:
-            purposes = frozenset()
-            print(f"emogaze: no sink gets anything: {error}", file=sys.stderr)
+        except ConsentError:
+            purposes = frozenset()  # `refused_sinks` has said why
         sinks = [LimitedSink(sink, purposes) for sink in sinks]
     if config.dp.epsilon:
         session = header.get("recording", {}).get("session") or secrets.token_hex(8)

@@ -161,7 +161,7 @@ class Start:
         summary.recording = recorded_to(self._config, header)
         self._emitter.event("session", monotonic_ns(), header)
         if header.get("recording", {}).get("state") == "off":
-            self._supervisor.complain("recorder", "degraded", header["recording"]["reason"])
+            self._supervisor.complain("recorder", "degraded", "no valid consent")  # which was said at the start
 
     def _emit_into(self, summary: Summary) -> Callable[[RedactedFrame], None]:
         emitter = self._emitter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import logging
 import os
 import threading
 from collections import deque
@@ -24,14 +23,14 @@ from edge.session.retention import purge
 from edge.session.writer import END, Item, SessionKeys, SessionWriter, metadata_json
 from edge.sinks.base import Sink, require_redacted
 
-log = logging.getLogger(__name__)
 CLOSE_WAIT_S = 30.0
 
 
 def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
     """Start a session if the settings ask for one and a valid consent allows it.
 
-    Without a valid consent the runtime runs and nothing is recorded: a warning and `header["recording"]` say why.
+    Without a valid consent the runtime runs and nothing is recorded; `header["recording"]` says why, and who starts the
+    run has said it (`edge.outputs.refused_sinks`).
 
     Raises
     ------
@@ -46,7 +45,6 @@ def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
     try:
         consent = load_consent(config)
     except ConsentError as error:
-        log.warning("nothing is recorded: %s", error)
         header["recording"] = {"state": "off", "reason": str(error)}
         return None
     _require_packages()

@@ -255,3 +255,9 @@ def twin_cache(environment: Path, folder: Path, twin: str) -> Path:
 def test_a_sink_that_failed_is_said_and_not_called_written():
     summary = Summary(frames=1, events="e.ndjson", video="v.mp4", sink_errors={"events": "no space left"})
     assert summary.lines()[-2:] == ["written: v.mp4", "failed: sink events: no space left"]
+
+
+def test_a_run_without_an_environment_says_how_to_get_one() -> None:
+    hint = 'no score without an environment: `emogaze env build VIEWS -o DIR` makes a cache, environment.cache = "DIR"'
+    assert any(line.startswith(hint) for line in Summary(frames=1, fcc_undefined={"no_environment": 1}).lines())
+    assert not any(hint in line for line in Summary(frames=1, fcc_undefined={"no_fixation": 1}).lines())

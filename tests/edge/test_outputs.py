@@ -13,7 +13,7 @@ from kept_sink import Kept
 from edge.config import Config, from_dict, load
 from edge.consent import KINDS, SCORE_KEYS, new_consent
 from edge.keys import KeyRing, new_signing_pair, read_private
-from edge.outputs import guard_sinks, public_settings
+from edge.outputs import guard_sinks, public_settings, refused_sinks
 from edge.records import Event
 
 
@@ -49,8 +49,19 @@ def test_a_consent_limits_every_sink(tmp_path, consent):
 
 def test_a_consent_that_cannot_be_used_allows_nothing(tmp_path, consent, capsys):
     consent.write_text(consent.read_text().replace("S-01", "S-02"))
-    assert kept_of(config(tmp_path, record={"consent": str(consent)})) == []
-    assert "no sink gets anything" in capsys.readouterr().err
+    settings = config(tmp_path, record={"consent": str(consent)})
+    assert refused_sinks(settings) == []
+    assert kept_of(settings) == []
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("emogaze: no sink gets anything: ")
+    assert "was altered" in line
+
+
+def test_all_that_a_missing_consent_stops_is_said_in_one_line(tmp_path, capsys):
+    files = {"events": str(tmp_path / "e.ndjson.age"), "video": str(tmp_path / "v.mp4.age")}
+    assert refused_sinks(config(tmp_path, sinks=files, record={"dir": str(tmp_path / "rec")})) == ["events", "video"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("emogaze: not started: sinks.events, sinks.video, the recording: record.consent: names no")
 
 
 def test_privacy_at_the_source_stops_gaze(tmp_path):

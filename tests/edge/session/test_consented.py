@@ -13,6 +13,7 @@ from edge.consent import consent_problem, read_consent
 from edge.errors import KeyFileError, RecordingError
 from edge.exports import export
 from edge.keys import KeyRing
+from edge.outputs import refused_sinks
 from edge.records import Event, RedactedFrame
 from edge.session.audit import append_audit, read_audit
 from edge.session.layout import sessions
@@ -24,7 +25,7 @@ from edge.sinks.recorder import open_sink
 
 
 @pytest.mark.parametrize("case", ["none-set", "missing", "expired", "altered", "withdrawn"])
-def test_without_a_valid_consent_nothing_is_recorded_and_it_is_said(study, caplog, case):
+def test_without_a_valid_consent_nothing_is_recorded_and_it_is_said(study, capsys, case):
     path = study.consent(now=datetime.now(timezone.utc) - timedelta(days=40) if case == "expired" else None)
     if case == "altered":
         path.write_text(path.read_text().replace("S-01", "S-02"))
@@ -32,9 +33,12 @@ def test_without_a_valid_consent_nothing_is_recorded_and_it_is_said(study, caplo
         withdraw(study.recordings, json.loads(path.read_text())["id"], study.ring, by="S-01")
     setting = {"none-set": "", "missing": str(study.root / "nothing.json")}.get(case, str(path))
     header = {}
+    refused_sinks(study.config(consent=setting))
     assert open_sink(study.config(consent=setting), header) is None
     assert header["recording"]["state"] == "off"
-    assert "nothing is recorded" in caplog.text
+    (line,) = capsys.readouterr().err.splitlines()
+    what = "no sink gets anything" if setting else "not started: the recording"
+    assert line == f"emogaze: {what}: {header['recording']['reason']}"
     assert sessions(study.recordings) == []
 
 
