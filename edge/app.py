@@ -98,7 +98,8 @@ class Summary:
             + (f", mean FCC {self.fcc_mean:.3f}" if self.scores else "")
             + f"; undefined: {undefined or 'none'}",
             f"{self.fixations} fixations; {self.faces_covered} of {self.faces_seen} faces covered, "
-            f"{self.frames_withheld} pictures withheld",
+            f"{self.frames_withheld} pictures withheld"
+            + (f", {self.pictures_dropped} dropped before redaction" if self.pictures_dropped else ""),
             f"{self.model} on {self.provider}; score path without inference {path_ms:.2f} ms median",
         ]
         if "no_environment" in self.fcc_undefined:

@@ -222,7 +222,9 @@ class LiveConfig(Section, frozen=True):
     control_address: Annotated[str, _text("ZeroMQ address for commands of clients with the right `control`")] = ""
     sync_ms: Annotated[float, _number("gaze and picture further apart than this is a fault", ge=1, le=1000)] = 50.0
     queue_events: Annotated[int, _number("events that wait for a slow sink before some are dropped", ge=10)] = 10_000
-    queue_pictures: Annotated[int, _number("pictures that wait for a slow sink before the oldest goes", ge=1)] = 16
+    queue_pictures: Annotated[
+        int, _number("pictures that wait for redaction, or for a slow sink, before the oldest goes", ge=1)
+    ] = 16
     log_format: Annotated[Literal["text", "json"], _text("form of the log lines")] = "text"
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _text("the least that is logged")] = "info"
 

@@ -19,7 +19,7 @@ from edge.environment import Environments, Match, undefined
 from edge.features import window_px
 from edge.gaze.fixations import FixationDetector
 from edge.governor import Choice, Governor, Spent
-from edge.privacy import Redactor
+from edge.privacy import RedactionCounts, Redactor
 from edge.profiling import StageTimer
 from edge.records import (
     Emotion,
@@ -274,10 +274,20 @@ class RedactPipeline:
         self._recall = recall
         self._timer = timer or StageTimer()
 
-    def redact(self, frame: Frame, faces: list[Face], fixation: Fixation | None) -> list[RedactedFrame]:
-        """Take a frame with its fast faces and the fixation in progress; without one, every face is covered."""
+    @property
+    def counts(self) -> RedactionCounts:
+        """What was done so far."""
+        return self._redactor.counts
+
+    def redact(
+        self, frame: Frame, faces: list[Face], fixation: Fixation | None, next_ns: int | None = None
+    ) -> list[RedactedFrame]:
+        """Take a frame with its fast faces and the fixation in progress; without one, every face is covered.
+
+        `next_ns` is the time of the next frame if it waits already: see `Redactor.wants_recall`.
+        """
         recall = None
-        if self._recall is not None and self._redactor.wants_recall(frame):
+        if self._recall is not None and self._redactor.wants_recall(frame, next_ns):
             with self._timer.stage("recall"):
                 recall = self._recall(frame)
         gaze = (fixation.x_px, fixation.y_px) if fixation and self._may_uncover else None

@@ -35,7 +35,8 @@ class RedactionCounts:
     """What redaction has done so far.
 
     `suspected_leaks` counts faces that the recall detector found inside a picture, away from its edges, though its
-    pass before, already published, had no face there: they may have been visible and missed.
+    pass before, already published, had no face there: they may have been visible and missed. `postponed` counts
+    pictures that were due for a pass and left it to a later one, since more waited for redaction.
     """
 
     pictures: int = 0
@@ -44,6 +45,8 @@ class RedactionCounts:
     faces_clear: int = 0
     bad_boxes: int = 0
     suspected_leaks: int = 0
+    recalls: int = 0
+    postponed: int = 0
 
 
 @dataclass(slots=True)
@@ -82,19 +85,27 @@ class Redactor:
         self._tracker = FaceTracker(self._settings.hold_ms, start_score)
         self._seen: tuple[int, dict[int, Face]] | None = None
 
-    def wants_recall(self, frame: Frame) -> bool:
+    def wants_recall(self, frame: Frame, next_ns: int | None = None) -> bool:
         """Tell whether a picture is due for a pass of the recall detector.
 
         It is on a fixed grid of `recall_hz`, and at a cut: else a face that shows for a few pictures between two passes
         would be left to the fast detector. Ask once a picture, in order.
+
+        `next_ns` is the time of a picture that already waits behind this one: redaction is late. Its pass can then
+        serve this one too, unless a picture would wait for it longer than `max_wait_ms`. So a slow machine makes fewer
+        passes before it loses pictures. A cut is not put off.
         """
         if not self._recall:
             return False
         hz = self._settings.recall_hz
-        if hz <= 0:
+        if (hz <= 0 and next_ns is None) or self._cut(frame.image):
             return True
-        cut = self._cut(frame.image)
-        return self._pass_ns is None or cut or _slot(frame.t_ns, hz) > _slot(self._pass_ns, hz)
+        due = self._pass_ns is None or hz <= 0 or _slot(frame.t_ns, hz) > _slot(self._pass_ns, hz)
+        if due and next_ns is not None:
+            oldest_ns = self._waiting[0].frame.t_ns if self._waiting else frame.t_ns
+            due = next_ns - oldest_ns > self._settings.max_wait_ms * 1_000_000
+            self.counts.postponed += not due
+        return due
 
     @property
     def last_waiting(self) -> Frame | None:
@@ -128,6 +139,7 @@ class Redactor:
     def recalled(self, t_ns: int, faces: Sequence[Face]) -> list[RedactedFrame]:
         """Take the recall detector's result for the picture at `t_ns`, pushed before, and return what may now leave."""
         self._pass_ns = max(t_ns, self._pass_ns or 0)
+        self.counts.recalls += 1
         return self._closed(lambda: self._resolve(t_ns, faces), t_ns)
 
     def flush(self, recall: Sequence[Face] | None = None) -> list[RedactedFrame]:

@@ -74,7 +74,8 @@ class LiveSource(FrameSource):
         self._faults = Faults()
         self._refused = self._ended = self._closed = False
         self._newest_id = -1
-        self._given = self._restarts = self._newest_ns = self._changed_ns = 0
+        self._dropped = self._restarts = self._newest_ns = self._changed_ns = 0
+        self._counts = True
         self._start()
 
     @property
@@ -95,7 +96,7 @@ class LiveSource(FrameSource):
             reason,
             self._faults.same,
             captured,
-            captured - self._given,
+            self._dropped,
             self._restarts,
             self._newest_ns,
             self._changed_ns,
@@ -104,6 +105,9 @@ class LiveSource(FrameSource):
     @property
     def ended(self) -> bool:
         return self._ended or self._refused or self._closed
+
+    def count_from_here(self) -> None:
+        self._dropped, self._counts = 0, False
 
     def read(self, timeout_s: float = 1.0) -> Frame | None:
         """Return the newest picture that wasn't given yet, or None after `timeout_s` or at the end."""
@@ -185,9 +189,10 @@ class LiveSource(FrameSource):
         picture = self._child.ring.newest(self._newest_id)
         if picture is None:
             return None
+        if self._counts:
+            self._dropped += picture.frame_id - self._newest_id - 1
         self._newest_id, self._newest_ns, self._changed_ns = picture.frame_id, picture.t_ns, picture.changed_ns
-        self._given += 1
-        self._delivering = True
+        self._counts = self._delivering = True
         if not self._refused:
             self._faults.clear()
         return Frame(picture.frame_id, picture.t_ns, picture.image, self._name, self._role)

@@ -58,6 +58,9 @@ class FrameSource(ABC):
         """How a live source is doing; None for files."""
         return None
 
+    def count_from_here(self) -> None:  # noqa: B027 - files drop nothing
+        """Count what a live source drops from the next picture on: before, nobody was there to take any."""
+
     @abstractmethod
     def read(self, timeout_s: float = 1.0) -> Frame | None:
         """Return the next frame (a live source: the newest), or None at the end of a file or after `timeout_s`.

@@ -101,6 +101,8 @@ class LiveLoop:
     def run(self, on_step: Callable[[Step], None] | None = None) -> None:
         """Turn until asked to stop or until the scene has ended; then finish what is under way."""
         self._on_step = on_step
+        for camera in filter(None, (self._p.scene, self._p.face)):
+            camera.count_from_here()
         while not self._stop.is_set() and not (self._p.scene.ended and not self._waiting):
             self._turn()
         self._finish()
@@ -270,10 +272,14 @@ class LiveLoop:
         statuses = self._statuses()
         p.summary.frames_dropped = self._overrun + (statuses["scene"].dropped if "scene" in statuses else 0)
         p.summary.pictures_dropped = p.redact.dropped
+        p.supervisor.recall_hz = p.redact.cadence.hz
         p.supervisor.check(now_ns, statuses)
         self._take_aux()
         if p.redact.error is not None:
             p.supervisor.complain("redaction", "failed", f"stopped: {p.redact.error!r}; no picture leaves any more")
+        else:
+            reason = p.redact.cadence.reason
+            p.supervisor.complain("redaction", "degraded" if reason else "ok", reason)
 
     def _statuses(self) -> dict[str, SourceStatus]:
         cameras = {"scene": self._p.scene, "face": self._p.face}

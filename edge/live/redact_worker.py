@@ -1,20 +1,65 @@
 """Redaction beside the scores: pictures have a deadline of their own, and a recall pass must not delay a score.
 
-A thread takes pictures from a short queue; when it can't keep up the oldest picture that waits is dropped and counted.
-Nothing leaves but through `RedactPipeline`.
+A thread of lower priority takes pictures from a queue. When it is late, one recall pass serves several pictures
+(`Redactor.wants_recall`), so that a slow machine looks less often before it loses pictures, and says so; only what
+waits for longer than `redact.max_wait_ms` is dropped, the oldest first, and counted. Nothing leaves but through
+`RedactPipeline`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
 
+from edge.clock import NS_PER_MS, NS_PER_S
+from edge.config import Config
 from edge.pipeline import RedactPipeline
 from edge.records import Face, Fixation, Frame, RedactedFrame
 
-QUEUE_PICTURES = 6
 CLOSE_TIMEOUT_S = 5.0
+#: Of redaction's thread. At equal priority a score that becomes due waits for its turn on the processor while
+#: the recall detector computes.
+NICENESS = 10
+
+_Item = tuple[Frame, list[Face], Fixation | None]
+
+
+class Cadence:
+    """How often the recall detector really looks, judged over five seconds at a time.
+
+    Parameters
+    ----------
+    asked_hz : float
+        `redact.recall_hz`; 0 asks for every picture.
+    """
+
+    SPAN_NS = 5 * NS_PER_S
+    LOWERED = 0.9  #: less than this share of what was asked for is worth a word
+
+    def __init__(self, asked_hz: float) -> None:
+        self.hz = float("nan")  #: over the last span
+        self.reason = ""  #: why that is less than it should be; empty if it isn't
+        self._asked_hz = asked_hz
+        self._start: tuple[int, int, int] | None = None
+        self._pictures = 0
+
+    def add(self, t_ns: int, recalls: int, postponed: int) -> None:
+        """Take the time of a picture, and how many passes were made and put off until then."""
+        self._pictures += 1
+        if self._start is None:
+            self._start, self._pictures = (t_ns, recalls, postponed), 0
+        seconds = (t_ns - self._start[0]) / NS_PER_S
+        if t_ns - self._start[0] < self.SPAN_NS:
+            return
+        self.hz = (recalls - self._start[1]) / seconds
+        pictures_hz = self._pictures / seconds
+        asked_hz = min(self._asked_hz or pictures_hz, pictures_hz)
+        lowered = postponed > self._start[2] and self.hz < self.LOWERED * asked_hz
+        self.reason = f"recall at {self.hz:.0f} Hz of {asked_hz:.0f}" if lowered else ""
+        self._start, self._pictures = (t_ns, recalls, postponed), 0
 
 
 class RedactWorker:
@@ -26,13 +71,18 @@ class RedactWorker:
         The recipe, used by this thread alone from now on.
     emit : callable
         Takes each redacted picture; called in the thread.
+    config : Config
+        `redact.max_wait_ms` and `live.queue_pictures` bound the queue.
     """
 
-    def __init__(self, redact: RedactPipeline, emit: Callable[[RedactedFrame], None]) -> None:
+    def __init__(self, redact: RedactPipeline, emit: Callable[[RedactedFrame], None], config: Config) -> None:
         self.dropped = 0
         self.error: Exception | None = None
+        self.cadence = Cadence(config.redact.recall_hz)
         self._redact, self._emit = redact, emit
-        self._waiting: deque[tuple[Frame, list[Face], Fixation | None]] = deque()
+        self._max_pictures = config.live.queue_pictures
+        self._max_wait_ns = config.redact.max_wait_ms * NS_PER_MS
+        self._waiting: deque[_Item] = deque()
         self._wake = threading.Condition()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="redact", daemon=True)
@@ -41,10 +91,10 @@ class RedactWorker:
     def take(self, frame: Frame, faces: list[Face], fixation: Fixation | None) -> None:
         """Queue a picture with its fast faces and the fixation in progress; never waits."""
         with self._wake:
-            if len(self._waiting) >= QUEUE_PICTURES:
+            self._waiting.append((frame, faces, fixation))
+            while len(self._waiting) > self._max_pictures or self._waited_ns(frame) > self._max_wait_ns:
                 self._waiting.popleft()
                 self.dropped += 1
-            self._waiting.append((frame, faces, fixation))
             self._wake.notify()
 
     def close(self) -> None:
@@ -54,17 +104,30 @@ class RedactWorker:
             self._wake.notify()
         self._thread.join(CLOSE_TIMEOUT_S)
 
+    def _waited_ns(self, newest: Frame) -> int:
+        return newest.t_ns - self._waiting[0][0].t_ns
+
     def _run(self) -> None:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)  # on Linux: of this thread alone
         try:
             while (item := self._next()) is not None:
-                for picture in self._redact.redact(*item):
-                    self._emit(picture)
+                self._do(*item)
             for picture in self._redact.finish():
                 self._emit(picture)
         except Exception as error:  # noqa: BLE001 - whatever it is, the loop must hear of it: no picture leaves any more
             self.error = error
 
-    def _next(self) -> tuple[Frame, list[Face], Fixation | None] | None:
+    def _do(self, item: _Item, next_ns: int | None) -> None:
+        for picture in self._redact.redact(*item, next_ns=next_ns):
+            self._emit(picture)
+        self.cadence.add(item[0].t_ns, self._redact.counts.recalls, self._redact.counts.postponed)
+
+    def _next(self) -> tuple[_Item, int | None] | None:
+        """Wait for the oldest picture; also return the time of the one behind it, if it waits already."""
         with self._wake:
             self._wake.wait_for(lambda: self._waiting or self._closing)
-            return self._waiting.popleft() if self._waiting else None
+            if not self._waiting:
+                return None
+            item = self._waiting.popleft()
+            return item, self._waiting[0][0].t_ns if self._waiting else None

@@ -16,6 +16,7 @@ from edge.live.monitor import StreamMonitor
 from edge.live.notify import SystemdNotifier
 from edge.outputs import Emitter
 from edge.profiling import summarise_ms
+from edge.records import NAN
 from edge.sinks._queued import QueuedSink
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Supervisor:
         self.calibration: GazeCalibration | None = None
         self.newest: dict[str, Any] = {}  #: the newest score with its emotion and fixation, as plain values
         self.latencies_ns: deque[int] = deque(maxlen=300)
+        self.recall_hz = NAN  #: passes of the recall detector per second, lately
         self._config, self._emitter, self._summary, self._clock = config, emitter, summary, clock
         self._statuses: dict[str, SourceStatus] = {}
         self._apart_ns: deque[int] = deque(maxlen=SYNC_WINDOW)
@@ -147,6 +149,7 @@ class Supervisor:
             "fcc_undefined": dict(summary.fcc_undefined),
             "deadlines_missed": summary.deadlines_missed,
             "pictures_dropped": summary.pictures_dropped,
+            "recall_hz": self.recall_hz,
             "score_age_ms": summarise_ms(list(self.latencies_ns)),
             "synchronisation_ms": self._apart_p95_ms(),
             "gaze_calibration": self._describe_calibration(),

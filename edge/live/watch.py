@@ -178,6 +178,8 @@ def counts_line(health: dict[str, Any]) -> str:
 def status_lines(status: dict[str, Any]) -> list[str]:
     """Return a device's status as plain lines."""
     lines = [state_line(status), counts_line(status)]
+    recall = f"recall at {_cell(status.get('recall_hz'), '.1f')} Hz"
+    lines.append(f"redaction: {status.get('pictures_dropped', 0)} pictures dropped, {recall}")
     for row in status.get("streams", []):
         cells = (f"{title} {_cell(row.get(key), form)}" for title, key, form in STREAM_COLUMNS[1:])
         lines.append(f"{row['name']}: " + ", ".join(cell for cell in cells if not cell.endswith(" -")))

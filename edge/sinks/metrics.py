@@ -110,6 +110,10 @@ class _Metrics:
             name: Gauge(f"emogaze_stream_{name}", f"Of a stream: {name}", ["stream"], registry=registry)
             for name in (*_STREAM_GAUGES, *_STREAM_COUNTS)
         }
+        self.redaction = {
+            "pictures_dropped": Gauge("emogaze_redaction_dropped", "Pictures dropped unredacted", registry=registry),
+            "recall_hz": Gauge("emogaze_recall_hz", "Passes of the recall detector per second", registry=registry),
+        }
         self.sink_dropped = Gauge("emogaze_sink_dropped", "Items that a sink let go", ["sink"], registry=registry)
 
     def take(self, event: Event) -> None:
@@ -140,6 +144,9 @@ class _Metrics:
             for name, gauge in self.streams.items():
                 if stream.get(name) is not None:
                     gauge.labels(stream["name"]).set(stream[name])
+        for name, value in self.redaction.items():
+            if payload.get(name) is not None:
+                value.set(payload[name])
         for name, sink in payload.get("sinks", {}).items():
             self.sink_dropped.labels(name).set(sink["dropped"])
 

@@ -139,6 +139,32 @@ def test_a_picture_of_another_scene_is_searched_at_once() -> None:
     assert due == [True, False, False, False, False, True, True, False]
 
 
+@pytest.mark.parametrize("recall_hz", [pytest.param(10, id="on-a-grid"), pytest.param(0, id="every-picture")])
+def test_of_pictures_that_pile_up_the_newest_gets_the_pass(recall_hz: float) -> None:
+    stream = redactor(recall_hz=recall_hz, max_wait_ms=500)
+    due, left = [], []
+    for i in range(10):  # 40 ms apart, and up to picture 6 the next one waits already
+        picture = frame(i)
+        due.append(stream.wants_recall(picture, frame(i + 1).t_ns if i < 6 else None))
+        left += stream.push(picture, [], [face(4 * i)] if due[-1] else None, None)
+    assert [i for i, wanted in enumerate(due) if wanted][:2] == [0, 6]  # nothing is known of a first picture's scene
+    assert [p.frame_id for p in left[:7]] == [0, 1, 2, 3, 4, 5, 6]
+    assert [p.faces[0].box[0] for p in left[:7]] == [0, 4, 8, 12, 16, 20, 24]
+    assert not any(p.withheld for p in left)
+    assert stream.counts.postponed == (3 if recall_hz else 5)  # of the grid: pictures 3, 4 and 5
+
+
+def test_a_pass_isnt_put_off_until_a_picture_has_waited_too_long_nor_at_a_cut() -> None:
+    stream = redactor(recall_hz=10, max_wait_ms=200)
+    due, withheld = [], 0
+    for i in range(16):  # there is always a next one, and picture 13 shows another scene
+        picture = Frame(i, i * 40 * MS, noise() // (2 if i == 13 else 1), "late")
+        due.append(stream.wants_recall(picture, frame(i + 1).t_ns))
+        withheld += sum(p.withheld for p in stream.push(picture, [], [] if due[-1] else None, None))
+    assert [i for i, wanted in enumerate(due) if wanted] == [0, 6, 12, 13, 14]
+    assert withheld == 0
+
+
 GAZE = (120.0, 80.0)  # inside face(100); 10 px are the calibration margin of 1 degree
 
 

@@ -99,6 +99,9 @@ def test_the_newest_picture_wins_and_drops_are_counted(serve):
         frame = source.read(1)
         assert frame is not None and time.monotonic_ns() - frame.t_ns < 400e6
         assert source.status.dropped >= 5 and source.status.captured == frame.frame_id + 1
+        source.count_from_here()
+        time.sleep(0.2)
+        assert source.read(1) is not None and source.status.dropped == 0  # nobody was there to take them
 
 
 def test_a_stopped_camera_is_noticed_and_comes_back(serve):

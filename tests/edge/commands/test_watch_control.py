@@ -36,6 +36,8 @@ STATUS = {
     "scores": 70,
     "fcc_undefined": {"stale": 30},
     "deadlines_missed": 1,
+    "pictures_dropped": 4,
+    "recall_hz": 6.25,
     "score_age_ms": {"p50": 31.0, "p99": 60.4},
     "streams": [STREAM],
     "sinks": {"events": {"dropped": 3, "error": "disk full"}},
@@ -75,6 +77,7 @@ def test_status_in_lines():
     assert status_lines(STATUS) == [
         "degraded (gaze: silent)",
         "up 61 s; 100 pictures, 70 scores (30 stale); 1 late; from picture to score 31 ms median, 60 ms p99",
+        "redaction: 4 pictures dropped, recall at 6.2 Hz",
         "gaze: state delivering, declared Hz 200.0, measured Hz 199.5, gaps 2",
         "sink events: 3 dropped, disk full",
     ]

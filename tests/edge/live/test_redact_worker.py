@@ -6,14 +6,16 @@ import threading
 import time
 
 import numpy as np
+import pytest
 
-from edge.config import RedactConfig
-from edge.live.redact_worker import QUEUE_PICTURES, RedactWorker
+from edge.config import Config, LiveConfig, RedactConfig
+from edge.live.redact_worker import Cadence, RedactWorker
 from edge.pipeline import RedactPipeline
 from edge.privacy import Redactor
 from edge.records import Face, Frame
 
 MS = 1_000_000
+CONFIG = Config(redact=RedactConfig(recall_hz=0, cover="solid", max_wait_ms=200), live=LiveConfig(queue_pictures=5))
 FACE = Face((20.0, 20.0, 16.0, 16.0), 0.9)
 
 
@@ -22,27 +24,89 @@ def frame(number):
     return Frame(number, number * 33 * MS, image, "cam")
 
 
-def test_a_slow_recall_pass_makes_nobody_wait_and_uncovers_nothing():
-    go, left = threading.Event(), []
-    frames = [frame(k) for k in range(3 * QUEUE_PICTURES)]
+def worker(recall, left):
+    return RedactWorker(RedactPipeline(Redactor(CONFIG.redact), recall), left.append, CONFIG)
+
+
+def test_a_slow_recall_pass_makes_nobody_wait_loses_the_oldest_and_uncovers_nothing():
+    go, at_work, left = threading.Event(), threading.Event(), []
 
     def slow_recall(_):
+        at_work.set()
         go.wait()
         return [FACE]
 
-    redactor = Redactor(RedactConfig(recall_hz=0, cover="solid"))
-    worker = RedactWorker(RedactPipeline(redactor, slow_recall), left.append)
+    redaction = worker(slow_recall, left)
+    redaction.take(frame(0), [FACE], None)
+    at_work.wait()
     start = time.monotonic()
-    for each in frames:
-        worker.take(each, [FACE], None)
+    for number in range(1, 20):
+        redaction.take(frame(number), [FACE], None)
     assert time.monotonic() - start < 2
     go.set()
-    worker.close()
-    assert worker.error is None and worker.dropped >= len(frames) - QUEUE_PICTURES - 1
-    assert len(left) + worker.dropped == len(frames)
-    assert left[-1].frame_id == frames[-1].frame_id
-    for picture in left:
-        assert picture.withheld or not picture.image[24:34, 24:34].any()
+    redaction.close()
+    assert redaction.error is None and redaction.dropped == 14
+    assert [picture.frame_id for picture in left] == [0, 15, 16, 17, 18, 19]
+    assert not any(picture.image[24:34, 24:34].any() for picture in left)
+
+
+def test_what_waits_too_long_goes_even_if_it_is_little():
+    go, at_work, left = threading.Event(), threading.Event(), []
+
+    def slow_recall(_):
+        at_work.set()
+        go.wait()
+        return []
+
+    redaction = worker(slow_recall, left)
+    redaction.take(frame(0), [], None)
+    at_work.wait()
+    for number in (1, 2, 7, 8):  # picture 1 waits for 231 ms
+        redaction.take(frame(number), [], None)
+    go.set()
+    redaction.close()
+    assert [picture.frame_id for picture in left] == [0, 2, 7, 8]
+
+
+def test_one_pass_serves_the_pictures_that_piled_up_during_the_last():
+    go, at_work, searched, left = threading.Event(), threading.Event(), [], []
+
+    def slow_recall(picture):
+        searched.append(picture.frame_id)
+        at_work.set()
+        go.wait()
+        return [FACE]
+
+    redaction = worker(slow_recall, left)
+    redaction.take(frame(0), [FACE], None)
+    at_work.wait()
+    for number in range(1, 6):
+        redaction.take(still(number), [FACE], None)
+    go.set()
+    redaction.close()
+    assert searched == [0, 1, 5]  # 1: another scene than before
+    assert [picture.frame_id for picture in left] == [0, 1, 2, 3, 4, 5] and redaction.dropped == 0
+
+
+def still(number):
+    return Frame(number, number * 33 * MS, frame(1).image, "cam")
+
+
+@pytest.mark.parametrize(
+    ("asked_hz", "every", "postponed", "hz", "reason"),
+    [
+        pytest.param(10, 3, 0, 10, "", id="as-asked"),
+        pytest.param(10, 5, 1, 6, "recall at 6 Hz of 10", id="lowered"),
+        pytest.param(10, 5, 0, 6, "", id="nothing-was-put-off"),
+        pytest.param(0, 3, 1, 10, "recall at 10 Hz of 30", id="every-picture-was-asked-for"),
+        pytest.param(60, 1, 1, 30, "", id="the-camera-gives-no-more"),
+    ],
+)
+def test_cadence(asked_hz, every, postponed, hz, reason):
+    cadence = Cadence(asked_hz)
+    for number in range(152):  # 5.03 s at 30 Hz; the first is where it begins
+        cadence.add(number * 1000 * MS // 30, number // every, postponed * number)
+    assert cadence.hz == pytest.approx(hz, rel=0.02) and cadence.reason == reason
 
 
 def test_an_error_stops_the_pictures_and_is_kept():
@@ -50,7 +114,7 @@ def test_an_error_stops_the_pictures_and_is_kept():
         raise RuntimeError("the detector died")
 
     left = []
-    worker = RedactWorker(RedactPipeline(Redactor(RedactConfig(recall_hz=0)), broken), left.append)
-    worker.take(frame(0), [FACE], None)
-    worker.close()
-    assert str(worker.error) == "the detector died" and left == []
+    redaction = worker(broken, left)
+    redaction.take(frame(0), [FACE], None)
+    redaction.close()
+    assert str(redaction.error) == "the detector died" and left == []
