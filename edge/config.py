@@ -90,7 +90,7 @@ class AuxConfig(Section, frozen=True):
     """Streams that are recorded beside the scores: EEG, heart rate, markers."""
 
     streams: Annotated[tuple[str, ...], _text("LSL streams, as in lsl:NAME or lsl:type=EEG")] = ()
-    silent_ms: Annotated[int, _number("a stream silent for longer is noted", ge=1)] = 1000
+    silent_ms: Annotated[int, _number("a stream silent for longer, and for 3 samples, is noted", ge=1)] = 500
 
 
 class FixationConfig(Section, frozen=True):

@@ -174,9 +174,15 @@ class LiveSource(FrameSource):
             self._child.kill()
 
     def _watch(self) -> None:
-        """Kill a child that hangs, and note one that has ended without saying why."""
+        """Kill a child that hangs, and note one that has ended without saying why.
+
+        One that was stopped won't notice anything itself: it gets no longer than a camera that is silent.
+        """
         limit_ms = read_deadline_s(self._scene) * 1000 if self._delivering else self._scene.open_ms
-        hangs = self._clock() - self._heard_ns > limit_ms * NS_PER_MS + GRACE_NS
+        unheard_ns = self._clock() - self._heard_ns
+        hangs = unheard_ns > limit_ms * NS_PER_MS + GRACE_NS
+        if self._child.alive and unheard_ns > self._scene.silent_ms * NS_PER_MS:
+            hangs = hangs or self._child.stopped
         if self._child.alive and not hangs:
             return
         text = "its reader hung and was killed" if self._child.alive else self._child.last_words()
@@ -232,6 +238,14 @@ class _Child:
             os.set_blocking(fd, False)
         self._partial, self._stderr_tail = b"", b""
         self.alive = True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal has stopped it."""
+        with contextlib.suppress(OSError):
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+            return stat.rpartition(")")[2].split()[0] == "T"
+        return False
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until the child rings, reports or ends; return whether it rang for a picture."""

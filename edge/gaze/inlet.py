@@ -29,6 +29,7 @@ from edge.errors import AbsentError, SourceError
 PULL_S = 0.05  #: the thread wakes up so often
 DOUBLES_S = 0.6  #: a second outlet that answers within this makes a name ambiguous
 OPEN_S = 2.0
+SILENT_SAMPLES = 3  #: a slow stream, such as a heart rate, isn't silent before so many were due
 CORRECTION_S = 2.0  #: the time correction is read again so often
 #: On one machine answers take well under a millisecond: a stream that comes back is found and its clock compared in
 #: half a second, where LSL's own intervals, made for networks, take one and a half.
@@ -144,7 +145,7 @@ class LslInlet:
     scope : str
         How far to look: machine, link or site.
     silent_ms : int
-        A stream silent for longer is noted, and its outlet searched anew.
+        A stream silent for longer, and for three samples, is noted, and its outlet searched anew.
     wait_s : float
         The stream must appear within this.
 
@@ -157,7 +158,7 @@ class LslInlet:
     def __init__(self, query: Query, scope: str, *, silent_ms: int, wait_s: float = 3.0) -> None:
         self._lsl = load_lsl(scope)
         self._gone = (self._lsl.util.LostError, self._lsl.util.TimeoutError)
-        self._query, self._silent_ns = query, silent_ms * NS_PER_MS
+        self._query = query
         self._deliver: Deliver = lambda *_: None
         self._note: Note = lambda *_: None
         self._stop = threading.Event()
@@ -177,6 +178,7 @@ class LslInlet:
             except self._gone as error:
                 raise AbsentError(query.text, "is announced but doesn't open") from error
             doubles.result()
+        self._silent_ns = silent_after_ms(silent_ms, self.info.nominal_srate()) * NS_PER_MS
 
     @property
     def is_text(self) -> bool:
@@ -277,6 +279,11 @@ class LslInlet:
             self._note("time_correction", {"seconds": self._correction_s})
         self._inlet, self.uid = inlet, info.uid()
         return info
+
+
+def silent_after_ms(silent_ms: int, hz: float) -> int:
+    """Return after how long a stream of this declared rate (0: none) counts as silent, where `silent_ms` is asked."""
+    return max(silent_ms, round(1000 * SILENT_SAMPLES / hz)) if hz > 0 else silent_ms
 
 
 def _shape(info: Any) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from edge.clock import NS_PER_MS, Clock, monotonic_ns
+from edge.clock import Clock, monotonic_ns
 from edge.config import Config
 from edge.errors import AbsentError, EmoGazeError
 from edge.gaze.auxiliary import AuxStreams
 from edge.gaze.base import StreamNote
+from edge.gaze.inlet import silent_after_ms
 from edge.live.monitor import StreamMonitor
 from edge.records import AuxSample
 
@@ -38,10 +39,11 @@ class AuxFeed:
     @property
     def problem(self) -> str:
         """Why a stream doesn't flow; empty if all do, or if nobody knows yet. Events may be silent."""
-        now_ns, silent_ms = self._clock(), self._config.aux.silent_ms
-        if self._streams is None or now_ns - self._opened_ns < silent_ms * NS_PER_MS:
+        if self._streams is None:
             return self._refusal
-        regular = (monitor for monitor in self.monitors.values() if monitor.declared_hz > 0)
+        now_ns = self._clock()
+        open_ns = now_ns - self._opened_ns
+        regular = (m for m in self.monitors.values() if m.declared_hz > 0 and open_ns > m.silent_ns)
         silent = [monitor.name.removeprefix("aux:") for monitor in regular if monitor.silent(now_ns)]
         return f"silent: {', '.join(silent)}" if silent else ""
 
@@ -52,7 +54,8 @@ class AuxFeed:
         samples, notes, now_ns = self._streams.read(), self._streams.notes(), self._clock()
         for name, hz in self._streams.rates_hz.items():
             if f"aux:{name}" not in self.monitors:
-                self.monitors[f"aux:{name}"] = StreamMonitor(f"aux:{name}", hz, self._config.aux.silent_ms)
+                bound_ms = silent_after_ms(self._config.aux.silent_ms, hz)
+                self.monitors[f"aux:{name}"] = StreamMonitor(f"aux:{name}", hz, bound_ms)
         for sample in samples:
             monitor = self.monitors[f"aux:{sample.stream}"]
             verdict = monitor.add(sample.t_ns, now_ns)

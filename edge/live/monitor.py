@@ -67,7 +67,7 @@ class StreamMonitor:
     """
 
     def __init__(self, name: str, declared_hz: float, silent_ms: int) -> None:
-        self.name, self.declared_hz, self._silent_ns = name, declared_hz, silent_ms * NS_PER_MS
+        self.name, self.declared_hz, self.silent_ns = name, declared_hz, silent_ms * NS_PER_MS
         self._steps: deque[tuple[int, int, int]] = deque(maxlen=_WINDOW)  # step, samples that it covers, offset
         self._minute: deque[tuple[int, int]] = deque(maxlen=_DRIFT_POINTS)  # (second, least arrival - stamp in it)
         self._previous_ns: int | None = None
@@ -105,7 +105,7 @@ class StreamMonitor:
 
     def silent(self, now_ns: int) -> bool:
         """Whether the stream has been silent for longer than its bound; one that never spoke is silent."""
-        return self._arrived_ns is None or now_ns - self._arrived_ns > self._silent_ns
+        return self._arrived_ns is None or now_ns - self._arrived_ns > self.silent_ns
 
     def stats(self, now_ns: int) -> StreamStats:
         """Return the stream's figures as of `now_ns`."""

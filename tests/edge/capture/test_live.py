@@ -17,7 +17,7 @@ import pytest
 
 from edge.capture import camera, gstreamer, http, paced, rtsp
 from edge.capture._child import back_off_s
-from edge.capture._live import Faults, LiveSource
+from edge.capture._live import Faults, LiveSource, _Child
 from edge.config import SceneConfig
 from edge.errors import AbsentError, SourceError
 from host_tools.serve_mjpeg import draw_counter, read_counter
@@ -140,7 +140,17 @@ def test_a_killed_reader_is_replaced(serve):
         wait_for(source, delivered)
 
 
-def test_a_hanging_reader_is_killed_and_replaced(serve):
+def test_a_stopped_reader_is_replaced_long_before_it_would_count_as_hung(serve):
+    server = serve("mjpeg", "--count", "0")
+    with http.open_source(SceneConfig(source=server.url, silent_ms=100, open_ms=60_000), "scene") as source:
+        (child,) = [p for p in children_of(os.getpid()) if p != server.process.pid]
+        os.kill(child, signal.SIGSTOP)
+        wait_for(source, lambda _: source.status.restarts == 1)
+        assert child not in children_of(os.getpid())
+
+
+def test_a_hanging_reader_is_killed_and_replaced(serve, monkeypatch):
+    monkeypatch.setattr(_Child, "stopped", False)  # one that hangs in a read doesn't look stopped
     server = serve("mjpeg", *SMALL)
     with http.open_source(SceneConfig(source=server.url, silent_ms=100), "scene") as source:
         wait_for(source, delivered)

@@ -20,7 +20,7 @@ from edge.errors import AbsentError, EmoGazeError, SourceError
 from edge.gaze.auxiliary import AuxStreams
 from edge.gaze.base import GazeSource, StreamNote
 from edge.gaze.fixations import FixationDetector
-from edge.gaze.inlet import Query
+from edge.gaze.inlet import Query, silent_after_ms
 from edge.gaze.sources import open_gaze, open_mapping
 from edge.records import RawGaze
 
@@ -216,3 +216,15 @@ def test_auxiliary_streams_keep_channels_texts_and_time(name: str) -> None:
     assert [b.channels[0] - a.channels[0] for a, b in pairwise(eeg)] == [1] * (len(eeg) - 1)
     assert all(s.text.startswith("text ") and not s.channels.size for s in texts)
     assert abs(monotonic_ns() - samples[-1].t_ns) < 10_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("hz", "ms"),
+    [
+        pytest.param(128, 500, id="eeg"),
+        pytest.param(1, 3000, id="a-heart-rate"),
+        pytest.param(0, 500, id="no-declared-rate"),
+    ],
+)
+def test_a_slow_stream_is_silent_later(hz: float, ms: int) -> None:
+    assert silent_after_ms(500, hz) == ms
