@@ -6,10 +6,10 @@ is known. A result depends on the picture's content, the fixations, the window a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from edge.backends.base import Model
 from edge.config import ModelsConfig, ScoreConfig
 from edge.errors import ModelError
-from edge.features import Embedder, crop_window, window_px
+from edge.features import Embedder, crop_window
 from edge.manifest import Manifest, load_manifest, models_dir
 from edge.preprocess import fill_input
 from edge.records import Image
@@ -50,11 +50,12 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to embed of one sample: a picture (relative path and hash) and its sets of points."""
+    """What to embed of one sample: a picture (relative path and hash), its sets of points and their windows' side."""
 
     media: str
     media_sha: str
     points: Mapping[str, Points]
+    side_px: int = 0
 
 
 def embed(
@@ -62,20 +63,31 @@ def embed(
     root: Path,
     models: ModelsConfig,
     *,
-    window: str,
     projection: str,
     engine: Engine,
     done_dir: Path | None,
 ) -> Iterator[Embedded]:
     """Give the vectors of each request, in order."""
-    context = {**model_context(models), "_root": str(root), "window": window, "projection": projection}
-    items = (
-        {"media": r.media, "sha": r.media_sha, "points": {k: p.tolist() for k, p in r.points.items()}} for r in requests
-    )
-    jobs = ({"items": part} for part in batches(items))
-    for part in run(jobs, make_embedder, context, engine=engine, done_dir=done_dir):
-        for one in part:
-            yield Embedded(tuple(one["size"]), one["scene"], one["local"], one["pooled"])
+    context = {**model_context(models), "_root": str(root), "projection": projection}
+    done = run(_jobs(requests), make_embedder, context, engine=engine, done_dir=done_dir)
+    for people, systems in zip(done, done, strict=True):
+        for one, other in zip(people, systems, strict=True):
+            local, pooled = ({**one[key], **other[key]} for key in ("local", "pooled"))
+            yield Embedded(tuple(one["size"]), one["scene"], local, pooled)
+
+
+def _jobs(requests: Iterable[Request]) -> Iterator[dict[str, Any]]:
+    """Give two jobs a batch: people's points, and those of systems, which stay finished while people's are swept."""
+    for part in batches(iter(requests)):
+        # Where people alone look, nothing is compared that was pooled by density: no feature map is needed.
+        maps = any(set(r.points) - {HUMAN} for r in part)
+        yield {"items": [_item(r, people=True) for r in part], "scenes": True, "maps": maps}
+        yield {"items": [_item(r, people=False) for r in part], "scenes": False, "maps": maps}
+
+
+def _item(request: Request, *, people: bool) -> dict[str, Any]:
+    points = {name: p.tolist() for name, p in request.points.items() if (name == HUMAN) == people}
+    return {"media": request.media, "sha": request.media_sha, "side_px": request.side_px, "points": points}
 
 
 def model_context(models: ModelsConfig) -> dict[str, Any]:
@@ -84,42 +96,39 @@ def model_context(models: ModelsConfig) -> dict[str, Any]:
     return {"model": manifest.model_id, "sha": manifest.sha256, "_models": msgspec.to_builtins(models)}
 
 
-def open_embedder(context: Mapping[str, Any], device: str, window: str = "auto") -> Embedder:
+def open_embedder(context: Mapping[str, Any], device: str) -> Embedder:
     """Load the artefact of `model_context` on a device: ``cpu``, ``cuda:1``, ... ."""
     models = msgspec.convert(context["_models"], ModelsConfig)
-    model = open_on(device, models.embedder, models)
-    return Embedder(model, ScoreConfig(window=window, still_tolerance=0))
+    return Embedder(open_on(device, models.embedder, models), ScoreConfig(still_tolerance=0))
 
 
 def make_embedder(context: dict[str, Any], device: str) -> Work:
-    """Return what embeds a batch of samples (a worker of `host_tools.engine`)."""
-    embedder = open_embedder(context, device, context["window"])
+    """Return what embeds a batch of samples (a worker of `host_tools.engine`): what they share is embedded once."""
+    embedder = open_embedder(context, device)
     root, sphere = Path(context["_root"]), context["projection"] == "panorama"
 
     def work(job: dict[str, Any]) -> list[dict[str, Any]]:
         items = job["items"]
-        pictures = [read_picture(root / item["media"]) for item in items]
-        scenes = embedder.scenes(pictures)
-        # Where people alone look, nothing is compared that was pooled by density: no feature map is needed.
-        needed = any(set(item["points"]) - {HUMAN} for item in items)
-        maps = feature_maps(embedder.model, pictures) if needed else None
-        local = iter(embedder.local([w for p, i in zip(pictures, items, strict=True) for w in _windows(p, i, context)]))
+        if not job["scenes"] and not job["maps"]:  # there are no systems
+            return [{"size": (0, 0), "scene": None, "local": {}, "pooled": {}} for _ in items]
+        pictures = {sha: read_picture(root / media) for sha, media in {i["sha"]: i["media"] for i in items}.items()}
+        shown = list(pictures.values())
+        scenes = dict(zip(pictures, embedder.scenes(shown), strict=True)) if job["scenes"] else {}
+        maps = dict(zip(pictures, feature_maps(embedder.model, shown), strict=True)) if job["maps"] else {}
+        windows = _windows(items, pictures, sphere=sphere)
+        local = dict(zip(windows, embedder.local(list(windows.values())), strict=True))
+        nothing = np.full(embedder.dims[0], np.nan, dtype=np.float32)
         results = []
-        for k, (picture, item) in enumerate(zip(pictures, items, strict=True)):
+        for item in items:
+            sha, side, picture = item["sha"], item["side_px"], pictures[item["sha"]]
             size = picture.shape[1], picture.shape[0]
-            points = {name: np.array(p, dtype=np.float64).reshape(-1, 2) for name, p in item["points"].items()}
-            side = window_px(*size, context["window"])
-            results.append(
-                {
-                    "size": size,
-                    "scene": scenes[k],
-                    "local": {name: _rows(on_picture(p, size), local, embedder.dims[0]) for name, p in points.items()},
-                    "pooled": {
-                        name: None if maps is None else pool(maps[k], p, size, side, sphere=sphere)
-                        for name, p in points.items()
-                    },
-                }
-            )
+            rows = {name: [local.get((sha, side, x, y), nothing) for x, y in p] for name, p in item["points"].items()}
+            pooled = {
+                name: pool(maps[sha], _points(p), size, side, sphere=sphere) if maps else None
+                for name, p in item["points"].items()
+            }
+            of_sets = {name: np.array(r, dtype=np.float32).reshape(-1, len(nothing)) for name, r in rows.items()}
+            results.append({"size": size, "scene": scenes.get(sha), "local": of_sets, "pooled": pooled})
         return results
 
     return work
@@ -189,26 +198,33 @@ def cell_density(cells: tuple[int, ...], points: Points, size: tuple[int, int], 
     return density.reshape(rows, columns)
 
 
-def _windows(picture: Image, item: dict[str, Any], context: Mapping[str, Any]) -> Iterator[Image]:
-    """Give the windows of an item's points that lie on the picture, set by set."""
+Window = tuple[str, int, float, float]  #: hash of the picture, side in pixels, x, y
+
+
+def _windows(items: Iterable[Mapping[str, Any]], pictures: Mapping[str, Image], *, sphere: bool) -> dict[Window, Image]:
+    """Return the windows of the points that lie on their picture, each once."""
+    found: dict[Window, Image] = {}
+    for item in items:
+        picture, side = pictures[item["sha"]], item["side_px"]
+        height, width = picture.shape[:2]
+        for points in item["points"].values():
+            for (x, y), on in zip(points, on_picture(_points(points), (width, height)), strict=True):
+                key = item["sha"], side, x, y
+                if on and key not in found:
+                    found[key] = _window(picture, x, y, side, sphere=sphere)
+    return found
+
+
+def _window(picture: Image, x: float, y: float, side: int, *, sphere: bool) -> Image:
     height, width = picture.shape[:2]
-    side = window_px(width, height, context["window"])
-    for points in item["points"].values():
-        for x, y in points:
-            if context["projection"] == "panorama":
-                if on_picture(np.array([[x, y]]), (width, height))[0]:
-                    azimuth, elevation = panorama.to_angles(x, y, width, height)
-                    fov = panorama.fov_of_window(side, height)
-                    yield panorama.view(picture, float(azimuth), float(elevation), fov)
-            elif (window := crop_window(picture, x, y, side)) is not None:
-                yield window
+    if sphere:
+        azimuth, elevation = panorama.to_angles(x, y, width, height)
+        return panorama.view(picture, float(azimuth), float(elevation), panorama.fov_of_window(side, height))
+    return cast(Image, crop_window(picture, x, y, side))
 
 
-def _rows(on: npt.NDArray[np.bool_], vectors: Iterator[Matrix], dim: int) -> Matrix:
-    rows = np.full((len(on), dim), np.nan, dtype=np.float32)
-    for k in np.flatnonzero(on):
-        rows[k] = next(vectors)
-    return rows
+def _points(rows: Sequence[Sequence[float]]) -> Points:
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
 
 def _outputs(manifest: Manifest) -> set[str]:

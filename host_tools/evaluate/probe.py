@@ -72,7 +72,6 @@ def probe(
         requests,
         train.folder,
         models,
-        window="auto",
         projection=train.info.projection,
         **options,  # type: ignore[arg-type]
     )

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from edge.commands.base import progress
 from edge.config import ModelsConfig, ScoreConfig
 from edge.errors import DataError
+from edge.features import window_px
 from edge.files import sha256_file
 from edge.manifest import load_manifest, models_dir
 from host_tools.datasets.layout import Dataset, load
@@ -145,12 +146,11 @@ class Evaluation:
         attending = {run.config.name: run.points for run in self.runs if run.points is not None}
 
         def embedded() -> Iterator[Embedded]:
-            requests = (self._request(i, looks[i], attending) for i in usable)
+            requests = (self._request(i, looks[i], attending, score.window) for i in usable)
             return embed(
                 requests,
                 self.dataset.folder,
                 models,
-                window=score.window,
                 projection=self.dataset.info.projection,
                 engine=self.engine,
                 done_dir=self.done_dir,
@@ -180,9 +180,10 @@ class Evaluation:
         nothing = self._no_pairs(looks).reasons
         return {key: replace(pairs, reasons={**nothing, **pairs.reasons}) for key, pairs in found.items()}
 
-    def _request(self, i: int, looks: Looks, attending: Mapping[str, list[Points]]) -> Request:
+    def _request(self, i: int, looks: Looks, attending: Mapping[str, list[Points]], window: str) -> Request:
         media = self.dataset.samples[i].media
-        return Request(media, self.media_sha[media], self._sets(i, looks, attending))
+        sets = self._sets(i, looks, attending)
+        return Request(media, self.media_sha[media], sets, window_px(*looks.size, window))
 
     def _sets(self, i: int, looks: Looks, attending: Mapping[str, list[Points]]) -> dict[str, Points]:
         return {HUMAN: places(looks), **{name: points[i] for name, points in attending.items()}}

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -112,23 +113,23 @@ def values(sums: Array, n_labels: int, *, bf1_given: bool = False) -> dict[str, 
     """
     cells = n_labels * (n_labels + 1)
     shape = (*sums.shape[:-1], n_labels, n_labels + 1)
-    everyone, scope, weighted = (sums[..., i * cells : (i + 1) * cells].reshape(shape) for i in range(3))
+    everyone, scope, weighted = (_Confusion(sums[..., i * cells : (i + 1) * cells].reshape(shape)) for i in range(3))
     n_fcc, n, weight, weight_p, sum_wp, n_p, sum_p, sum_wb, sum_b = np.moveaxis(sums[..., 3 * cells :], -1, 0)
-    f1 = f1_per_class(scope)
+    f1 = scope.f1
     out = {
         **_set_metrics(everyone),
-        "cawf1_classwise": _mean_over_true(f1, weighted),
-        "cawf1_classwise_base": _mean_over_true(f1, scope),
-        "cawf1_macro": _nanmean(f1_per_class(weighted)),
+        "cawf1_classwise": weighted.mean_over_true(f1),
+        "cawf1_classwise_base": scope.mean_over_true(f1),
+        "cawf1_macro": _nanmean(weighted.f1),
         "cawf1_macro_base": _nanmean(f1),
-        "cawf1_hard": _ratio(_diagonal(weighted).sum(axis=-1), weight),
-        "cawf1_hard_base": _ratio(_diagonal(scope).sum(axis=-1), n),
+        "cawf1_hard": _ratio(weighted.n_right, weight),
+        "cawf1_hard_base": _ratio(scope.n_right, n),
         "cawf1_soft": _ratio(sum_wp, weight_p),
         "cawf1_soft_base": _ratio(sum_p, n_p),
         "mean_fcc": _ratio(weight, n_fcc),
     }
     if not bf1_given:  # the literal bF1 is then the class's F1
-        sum_wb, sum_b = _sum_over_true(f1, weighted), _sum_over_true(f1, scope)
+        sum_wb, sum_b = weighted.sum_over_true(f1), scope.sum_over_true(f1)
     out["cawf1_literal"] = _ratio(sum_wb, weight)
     out["cawf1_literal_base"] = _ratio(sum_b, n)
     out["mean_fcc_bf1"] = _ratio(sum_wb, n_fcc)
@@ -152,17 +153,17 @@ def confusion(samples: Samples, weights: npt.ArrayLike | None = None) -> Array:
 
 def f1_per_class(matrix: Array) -> Array:
     """Return F1 (..., K) of confusions (..., K, K + 1); `nan` for a class that is neither true nor predicted."""
-    return _ratio(2 * _diagonal(matrix), matrix.sum(axis=-1) + _predicted(matrix))
+    return _Confusion(matrix).f1
 
 
 def precision_per_class(matrix: Array) -> Array:
     """Return precision (..., K); `nan` for a class that is never predicted."""
-    return _ratio(_diagonal(matrix), _predicted(matrix))
+    return _Confusion(matrix).precision
 
 
 def recall_per_class(matrix: Array) -> Array:
     """Return recall (..., K); `nan` for a class that is never true."""
-    return _ratio(_diagonal(matrix), matrix.sum(axis=-1))
+    return _Confusion(matrix).recall
 
 
 def joint_attention(attention: npt.ArrayLike, weights: Sequence[float]) -> Array:
@@ -179,33 +180,60 @@ def joint_attention(attention: npt.ArrayLike, weights: Sequence[float]) -> Array
     return _ratio(np.where(has, given, 0.0) @ w, has @ w)
 
 
-def _set_metrics(matrix: Array) -> dict[str, Array]:
-    f1 = f1_per_class(matrix)
+def _set_metrics(confusion: _Confusion) -> dict[str, Array]:
     return {
-        "accuracy": _ratio(_diagonal(matrix).sum(axis=-1), matrix.sum(axis=(-2, -1))),
-        "f1_macro": _nanmean(f1),
-        "f1_weighted": _mean_over_true(f1, matrix),
-        "precision_macro": _nanmean(precision_per_class(matrix)),
-        "recall_macro": _nanmean(recall_per_class(matrix)),
+        "accuracy": _ratio(confusion.n_right, confusion.total),
+        "f1_macro": _nanmean(confusion.f1),
+        "f1_weighted": confusion.mean_over_true(confusion.f1),
+        "precision_macro": _nanmean(confusion.precision),
+        "recall_macro": _nanmean(confusion.recall),
     }
 
 
-def _diagonal(matrix: Array) -> Array:
-    return np.diagonal(matrix, axis1=-2, axis2=-1)
+class _Confusion:
+    """Confusions (..., K, K + 1) with their sums, each taken once: over resamples these are most of the work."""
 
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
 
-def _predicted(matrix: Array) -> Array:
-    return matrix.sum(axis=-2)[..., :-1]
+    @cached_property
+    def right(self) -> Array:
+        return np.diagonal(self.matrix, axis1=-2, axis2=-1)
 
+    @cached_property
+    def true(self) -> Array:
+        return np.asarray(self.matrix.sum(axis=-1))
 
-def _sum_over_true(per_class: Array, matrix: Array) -> Array:
-    """Sum of a per-class value over the samples of `matrix`, each with that of its true class."""
-    per_true = matrix.sum(axis=-1)
-    return (per_true * np.where(per_true > 0, per_class, 0.0)).sum(axis=-1)
+    @cached_property
+    def predicted(self) -> Array:
+        return np.asarray(self.matrix.sum(axis=-2)[..., :-1])
 
+    @cached_property
+    def n_right(self) -> Array:
+        return np.asarray(self.right.sum(axis=-1))
 
-def _mean_over_true(per_class: Array, matrix: Array) -> Array:
-    return _ratio(_sum_over_true(per_class, matrix), matrix.sum(axis=(-2, -1)))
+    @cached_property
+    def total(self) -> Array:
+        return np.asarray(self.matrix.sum(axis=(-2, -1)))
+
+    @cached_property
+    def f1(self) -> Array:
+        return _ratio(2 * self.right, self.true + self.predicted)
+
+    @property
+    def precision(self) -> Array:
+        return _ratio(self.right, self.predicted)
+
+    @property
+    def recall(self) -> Array:
+        return _ratio(self.right, self.true)
+
+    def sum_over_true(self, per_class: Array) -> Array:
+        """Sum of a per-class value over the samples, each with that of its true class."""
+        return np.asarray((self.true * np.where(self.true > 0, per_class, 0.0)).sum(axis=-1))
+
+    def mean_over_true(self, per_class: Array) -> Array:
+        return _ratio(self.sum_over_true(per_class), self.total)
 
 
 def _ratio(top: Array, bottom: Array) -> Array:
