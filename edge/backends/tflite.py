@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,6 +20,9 @@ from edge.manifest import Manifest, TensorSpec
 
 SUFFIXES = (".tflite",)
 PRECISIONS = ("fp32", "fp16", "int8")
+_STDERR = 2
+_NOTE = b"INFO: Created TensorFlow Lite XNNPACK delegate for CPU.\n"
+_one_at_a_time = Lock()
 
 
 def missing() -> str:
@@ -34,10 +42,32 @@ def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
         raise BackendError("models.accelerator", f"tflite has no {models.accelerator!r}", expected="cpu")
     try:
         interpreter = Interpreter(model_path=str(manifest.path), num_threads=models.threads)
-        interpreter.allocate_tensors()
+        with _without_note():
+            interpreter.allocate_tensors()
     except (ValueError, RuntimeError) as error:
         raise BackendError(f"model {manifest.name}", f"tflite can't load it: {error}") from error
     return TfliteModel(manifest, interpreter)
+
+
+@contextmanager
+def _without_note() -> Iterator[None]:
+    """Keep `_NOTE` off standard error, and nothing else.
+
+    LiteRT writes it when it first makes its CPU delegate; no call in Python and no variable of the environment sets
+    its log level (google-ai-edge/LiteRT issue 7420). So what arrives at the file descriptor meanwhile is held, and
+    passed on.
+    """
+    if sys.__stderr__ is None:  # standard error is closed, and its number may be another file's
+        yield
+        return
+    with _one_at_a_time, open(os.memfd_create("stderr"), "w+b") as held, open(os.dup(_STDERR), "wb", 0) as stderr:
+        os.dup2(held.fileno(), _STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(stderr.fileno(), _STDERR)
+            held.seek(0)
+            stderr.write(held.read().replace(_NOTE, b""))
 
 
 class TfliteModel(Model):

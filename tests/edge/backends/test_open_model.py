@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -92,3 +95,23 @@ def test_other_names_than_the_file_are_refused(altered, artefacts: Path) -> None
     config = altered(name, inputs=first_input(artefacts, name, name="picture"))
     with pytest.raises(BackendError, match=r"other inputs than model\.json; expected picture; got image"):
         open_model(name, config)
+
+
+OPEN = """
+import os
+from edge.backends.base import open_model
+from edge.backends.tflite import _without_note
+from edge.config import ModelsConfig
+open_model("blazeface_full-fp32", ModelsConfig())
+"""
+WRITE = """
+with _without_note():
+    os.write(2, b"a camera is lost\\n")
+os.write(2, b"the end\\n")
+"""
+
+
+def test_litert_writes_nothing_and_what_others_write_meanwhile_is_kept(artefacts: Path) -> None:
+    run = partial(subprocess.run, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
+    assert run([sys.executable, "-c", OPEN + WRITE]).stderr == "a camera is lost\nthe end\n"
+    assert run(["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, OPEN]).stdout == ""  # with none to write to
