@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -222,21 +223,11 @@ def decode_centerface(
     return np.concatenate([centres - sizes / 2, sizes], axis=1), heatmap[rows, columns].astype(np.float64)
 
 
-def suppress(boxes: Boxes, scores: npt.NDArray, max_iou: float = MAX_IOU) -> list[int]:
+def suppress(boxes: Boxes, scores: npt.NDArray[np.float64], max_iou: float = MAX_IOU) -> list[int]:
     """Non-maximum suppression: return indices by falling score, without boxes that overlap a better one."""
     if len(boxes) < 2:
         return list(range(len(boxes)))
-    areas = boxes[:, 2] * boxes[:, 3]
-    ends = boxes[:, :2] + boxes[:, 2:]
-    order = np.argsort(-scores, kind="stable")
-    keep = []
-    while len(order):
-        best, rest = order[0], order[1:]
-        keep.append(int(best))
-        shared = np.minimum(ends[best], ends[rest]) - np.maximum(boxes[best, :2], boxes[rest, :2])
-        common = np.prod(np.clip(shared, 0, None), axis=1)
-        order = rest[common <= max_iou * (areas[best] + areas[rest] - common)]
-    return keep
+    return [int(i) for i in cv2.dnn.NMSBoxes(boxes, scores, 0.0, max_iou)]  # type: ignore[arg-type] # arrays do
 
 
 def _box(row: npt.NDArray) -> Box:
