@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 
 from edge.adaptive import AdaptiveEmbedder, AsynchronousEmbedder, Embedded
@@ -43,7 +42,6 @@ class NetworkStages:
         asynchronous = live and config.governor.asynchronous
         self._beside = AsynchronousEmbedder(self._embedder.embed) if asynchronous else None
         self._emotion = EmotionClassifier(open_model(names.emotion, names)) if names.emotion else None
-        return_memory()
 
     @property
     def embedders(self) -> list[Model]:
@@ -94,10 +92,3 @@ class NetworkStages:
             self._beside.close()
         for model in self.models:
             model.close()
-
-
-def return_memory() -> None:
-    """Give freed memory back to the system: reading, converting and packing weights takes 7 to 19 MB for a moment."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
-    if trim is not None:
-        trim(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -39,8 +40,10 @@ def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
     options.intra_op_num_threads = models.threads
     options.inter_op_num_threads = 1
     # A memory pattern is one block per input shape, kept for ever: a detector at several sizes would hold one for each
-    # (258 against 185 MB for CenterFace at two sizes, at the same speed). Without the arena it is a third slower.
+    # (307 against 200 MB for CenterFace at six sizes, 0 to 5 % faster). Without an arena it is a third slower.
     options.enable_mem_pattern = False
+    _share_arena()
+    options.add_session_config_entry("session.use_env_allocators", "1")
     # Two pools of spinning threads on two cores steal each other's time.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     known = set(ort.get_available_providers())
@@ -54,6 +57,19 @@ def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
     nodes = {"inputs": session.get_inputs(), "outputs": session.get_outputs()}
     check_names(manifest, {kind: {node.name for node in found} for kind, found in nodes.items()})
     return OrtModel(manifest, session)
+
+
+@cache
+def _share_arena() -> None:
+    """Give all sessions of this process one arena, which grows by what is asked for.
+
+    By default each session has its own, and it doubles: 290 against 200 MB for CenterFace at six sizes.
+    """
+    import onnxruntime as ort
+
+    info = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+    growth = {"max_mem": 0, "arena_extend_strategy": 1, "initial_chunk_size_bytes": -1, "max_dead_bytes_per_chunk": -1}
+    ort.create_and_register_allocator(info, ort.OrtArenaCfg(growth))
 
 
 class OrtModel(Model):
