@@ -5,6 +5,9 @@ Cheap enough for every picture. Blocks, not pixels, are compared, so noise and s
 
 from __future__ import annotations
 
+from typing import cast
+
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -33,5 +36,8 @@ class SceneCut:
 
 
 def _blocks(image: Image) -> npt.NDArray[np.float32]:
-    step = SAMPLED if min(image.shape[:2]) >= SAMPLED * BLOCKS else 1
-    return block_means(np.ascontiguousarray(image[::step, ::step]), BLOCKS)
+    height, width = image.shape[:2]
+    if min(height, width) >= SAMPLED * BLOCKS:
+        size = (width // SAMPLED, height // SAMPLED)
+        image = cast(Image, cv2.resize(image, size, interpolation=cv2.INTER_NEAREST))
+    return block_means(image, BLOCKS)

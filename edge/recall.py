@@ -18,7 +18,7 @@ from edge.preprocess import block_means
 from edge.records import Box, Face, Frame, Image
 from edge.tracking import distinct, hull, intersection, merge
 
-BLOCKS = 60  #: along the longer side of a picture
+BLOCKS = 64  #: along the longer side of a picture: the usual sizes divide into them, which is three times as fast
 CHANGED = 2.0  #: of 255
 CONTEXT_PX = 32  #: the detector also sees this much around what changed, in pixels of its own scale
 WHOLE_NS = 1_000_000_000

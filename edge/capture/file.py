@@ -45,7 +45,7 @@ class ClipSource(FrameSource):
     """A clip's pictures. `frame_id` counts from the clip's first picture, also where `start_s` skips some.
 
     `info.note` says what is odd about the clip: an irregular rate, pictures that are declared but not there. It is
-    complete once the clip has ended.
+    written when the clip ends or is closed.
 
     Raises
     ------
@@ -105,19 +105,25 @@ class ClipSource(FrameSource):
 
     def _decode(self, stream: Any) -> Generator[Frame, None, None]:
         step = Fraction(1) / (stream.guessed_rate or 25)
-        for index, picture in enumerate(self._pictures(stream)):
-            t_ns = self._time(picture, index, step)
-            if self._times_ns and t_ns <= self._times_ns[-1]:
-                self._damaged += 1
-                continue
-            self._times_ns.append(t_ns)
-            if self._end_ns and t_ns >= self._end_ns:
-                return
-            if t_ns >= self._start_ns:
-                turn = int(picture.rotation)
-                self.info = replace(self.info, rotation_deg=turn % 360, note=self._note())
-                yield Frame(index, t_ns, upright(picture.to_ndarray(format="bgr24"), turn), str(self._path), self._role)
-        self.info = replace(self.info, note=self._note(ended=True))
+        ended = False
+        try:
+            for index, picture in enumerate(self._pictures(stream)):
+                t_ns = self._time(picture, index, step)
+                if self._times_ns and t_ns <= self._times_ns[-1]:
+                    self._damaged += 1
+                    continue
+                self._times_ns.append(t_ns)
+                if self._end_ns and t_ns >= self._end_ns:
+                    return
+                if t_ns >= self._start_ns:
+                    turn = int(picture.rotation)
+                    if turn % 360 != self.info.rotation_deg:
+                        self.info = replace(self.info, rotation_deg=turn % 360)
+                    image = upright(picture.to_ndarray(format="bgr24"), turn)
+                    yield Frame(index, t_ns, image, str(self._path), self._role)
+            ended = True
+        finally:
+            self.info = replace(self.info, note=self._note(ended=ended))
 
     def _pictures(self, stream: Any) -> Iterator[Any]:
         """Decode packet by packet, so that a damaged one costs its own pictures and not the rest."""
@@ -134,7 +140,7 @@ class ClipSource(FrameSource):
             self._first = picture.pts
         return round((picture.pts - self._first) * picture.time_base * 10**9)
 
-    def _note(self, *, ended: bool = False) -> str:
+    def _note(self, *, ended: bool) -> str:
         notes = []
         steps = np.diff(self._times_ns)
         if len(steps) and np.abs(steps / np.median(steps) - 1).max() > IRREGULAR:

@@ -55,6 +55,19 @@ def test_a_browser_plays_it(tmp_path: Path) -> None:
     assert b"moof" in path.read_bytes()
 
 
+@pytest.mark.parametrize("height", [pytest.param(h, id=f"{h}px") for h in (48, 49, 50, 51)])
+def test_colours_stay_where_they_are(tmp_path: Path, height: int) -> None:
+    image = np.zeros((height, 66, 3), np.uint8)
+    image[: height // 2, :33], image[height // 2 :, 33:] = (200, 40, 40), (40, 40, 200)
+    with VideoSink(tmp_path / "a.mp4") as sink:
+        sink.picture(RedactedFrame(0, 0, image, "story", "scene", ()))
+    with av.open(str(tmp_path / "a.mp4")) as container:
+        seen = next(container.decode(video=0)).to_ndarray(format="bgr24")[:height]
+    assert np.abs(seen[4 : height // 2 - 4, 4:29].astype(int) - (200, 40, 40)).max() < 20
+    assert np.abs(seen[height // 2 + 4 : -4, 37:62].astype(int) - (40, 40, 200)).max() < 20
+    assert seen[4 : height // 2 - 4, 37:62].max() < 20
+
+
 def test_an_unfinished_clip_is_readable_and_does_not_have_the_name(tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
     writer = VideoWriter(path)
