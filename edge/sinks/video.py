@@ -12,7 +12,7 @@ import threading
 from collections.abc import Collection
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import cv2
 
@@ -100,9 +100,9 @@ class VideoWriter:
                 expected=f"{self._size}, later than the last",
             )
         self._last_pts = pts
-        image: Image = frame.image
+        image = frame.image
         if size[0] % 2 or size[1] % 2:  # 4:2:0 needs even sides: an odd picture's last row or column is doubled
-            image = cv2.copyMakeBorder(image, 0, size[1] % 2, 0, size[0] % 2, cv2.BORDER_REPLICATE)
+            image = cast(Image, cv2.copyMakeBorder(image, 0, size[1] % 2, 0, size[0] % 2, cv2.BORDER_REPLICATE))
         # FFmpeg's own conversion costs more and is 1.5 dB worse on these pictures.
         planes = cv2.cvtColor(image, cv2.COLOR_BGR2YUV_I420)
         # Without a copy, which takes as long as encoding, PyAV finds the colours only where 4 divides the height.
