@@ -63,6 +63,7 @@ class Summary:
     sink_errors: dict[str, str] = field(default_factory=dict)
     deadlines_missed: int = 0
     pictures_dropped: int = 0
+    missing: str = ""  #: what a live run still waited for when it was stopped before its first score
     stopped: str = ""  #: the signal that ended a run on files before its end
 
     def count_step(self, step: Step) -> None:
@@ -88,7 +89,7 @@ class Summary:
     def lines(self) -> list[str]:
         """Return the run in a few lines for a terminal."""
         if not self.frames:
-            return ["ended before the first score"]
+            return ["ended before the first score" + (f"; {self.missing}" if self.missing else "")]
         undefined = ", ".join(f"{n} {reason}" for reason, n in sorted(self.fcc_undefined.items()))
         path_ms = self.latency_ms.get("score_path_without_inference", {}).get("p50", float("nan"))
         lines = [

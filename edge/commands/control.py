@@ -47,7 +47,8 @@ def status(
 
 def stop(socket: Socket = "", key: Key = None, device: Device = "") -> None:
     """Stop the device: what is under way is finished, what was taken is kept."""
-    _ask(socket, key, device, cmd="stop")
+    answer = _ask(socket, key, device, cmd="stop")
+    print(f"the device ends its run after {answer['pictures']} pictures and {answer['scores']} scores")
 
 
 def mark(
@@ -68,7 +69,11 @@ def record(
     device: Device = "",
 ) -> None:
     """Start a recording session, or end the one that is on."""
-    _ask(socket, key, device, cmd="record", action=action.value)
+    answer = _ask(socket, key, device, cmd="record", action=action.value)
+    if action is Action.start:
+        print(f"recording into {answer['session']}")
+    else:
+        print("the recording ends; what was taken is brought to the disk")
 
 
 def _ask(socket: str, key: Path | None, device: str, **request: Any) -> dict[str, Any]:

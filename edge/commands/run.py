@@ -10,6 +10,7 @@ import typer
 from edge.commands.base import emit_json
 
 OUTPUT_FAILED = 3  #: exit code of a run that did what it was asked for, but for an output that failed
+NOTHING_SCORED = 4  #: of one that was stopped while it still waited for a source
 
 
 def add(app: typer.Typer) -> None:
@@ -52,6 +53,8 @@ def run(
     else:
         for line in summary.lines():
             print(line)
+    if summary.missing:
+        raise typer.Exit(NOTHING_SCORED)
     if summary.sink_errors:
         raise typer.Exit(OUTPUT_FAILED)
     if summary.stopped:

@@ -113,7 +113,7 @@ def resolve(lsl: Any, query: Query, wait_s: float) -> Any:
     found = lsl.resolve_bypred(query.predicate, 1, wait_s)
     if not found:
         others = ", ".join(sorted(f"{s.name()} ({s.type()}) on {s.hostname()}" for s in lsl.resolve_streams(0.5)))
-        raise AbsentError(query.text, f"no such stream within {wait_s:g} s", got=others or "no stream at all")
+        raise AbsentError(query.text, "no such stream is offered", got=others or "no stream at all")
     return found[0]
 
 

@@ -2,8 +2,8 @@
 
     {"cmd": "status"}                      -> {"ok": true, "status": {...}}
     {"cmd": "mark", "text": "lights on"}   -> {"ok": true, "t_ns": 123}
-    {"cmd": "record", "action": "start"}   -> {"ok": true}
-    {"cmd": "stop"}                        -> {"ok": true}
+    {"cmd": "record", "action": "start"}   -> {"ok": true, "session": "FOLDER"}
+    {"cmd": "stop"}                        -> {"ok": true, "pictures": 12, "scores": 10}
 
 A thread serves it; what concerns the loop waits in a bounded queue until the loop takes it. The lock beside the socket
 makes a second runtime on the same device say so instead of stealing the cameras.

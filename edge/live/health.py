@@ -3,6 +3,7 @@
     starting -> building -> warming -> running        the phases, in this order, each once
     running + no complaint      = ready
     running + a complaint       = degraded (scores may flow, something is missing)
+    waiting + a complaint       = degraded (the start can't go on without what is missing; no score flows)
     any phase + a fatal one     = failed
 
 Components (a camera, the gaze stream, a sink, the synchronisation) raise a complaint and take it back; the state is the
@@ -36,6 +37,7 @@ class Health:
 
     def __init__(self) -> None:
         self.phase: Phase = "starting"
+        self.waiting = False  #: whether the start waits for a source
         self._complaints: dict[str, Complaint] = {}
 
     def advance(self, phase: Phase) -> None:
@@ -72,7 +74,7 @@ class Health:
         levels = {complaint.level for complaint in self._complaints.values()}
         if "failed" in levels:
             return "failed"
-        if self.phase != "running":
+        if self.phase != "running" and not (self.waiting and levels):
             return self.phase
         return "degraded" if levels else "ready"
 
@@ -88,4 +90,4 @@ class Health:
             {"component": c.component, "level": c.level, "reason": c.reason, "since_ns": c.since_ns}
             for c in self.complaints
         ]
-        return {"state": self.state, "reasons": reasons}
+        return {"state": self.state, "started": self.phase == "running", "reasons": reasons}

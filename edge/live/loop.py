@@ -28,7 +28,7 @@ from edge.live.control import ControlServer, Request
 from edge.live.monitor import StreamMonitor
 from edge.live.redact_worker import RedactWorker
 from edge.live.supervisor import Supervisor
-from edge.outputs import Emitter, guard_sinks
+from edge.outputs import Emitter, guard_sinks, recorded_to
 from edge.pipeline import ScorePipeline, Step
 from edge.profiling import StageTimer, summarise_ms
 from edge.records import Fixation, Frame, RawGaze
@@ -292,7 +292,7 @@ class LiveLoop:
             return
         if request.cmd == "stop":
             self._stop.set()
-            request.answer()
+            request.answer(pictures=self._p.summary.frames, scores=self._p.summary.scores)
         elif request.cmd == "mark":
             self._p.emitter.event("mark", request.t_ns, {"text": request.values.get("text", "")})
             request.answer(t_ns=request.t_ns)
@@ -337,7 +337,7 @@ class LiveLoop:
         self._p.supervisor.sinks.append(queued)
         for sink in guard_sinks([queued], self._p.config, header):
             self._p.emitter.add(sink, header)
-        request.answer()
+        request.answer(session=recorded_to(self._p.config, header))
 
     def _finish(self) -> None:
         p = self._p

@@ -10,8 +10,9 @@ from pathlib import Path
 import cv2
 
 from edge.app import Summary
+from edge.capture.base import public_name
 from edge.config import Config
-from edge.errors import ConfigError
+from edge.errors import ConfigError, StalledError
 from edge.files import write_json
 from edge.keys import KeyRing, keys_dir
 from edge.live import logs
@@ -49,7 +50,10 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
         try:
             start = Start(config, emitter, supervisor, control, stop)
             LiveLoop(start.open(summary, stack), stop).run(on_step)
+            if not summary.frames and not stop.is_set():
+                raise StalledError(public_name(config.scene.source), "ended before the first score")
         except Stopped:
+            summary.missing = "; ".join(f"{c.component}: {c.reason}" for c in supervisor.health.complaints)
             log.info("stopped before the first score")
         except Exception as error:
             supervisor.fail(str(error))

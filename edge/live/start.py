@@ -111,9 +111,9 @@ class Start:
         stages = self._open_networks(timer, stack)
         environment = load_environment(config, stages)
         supervisor.phase("warming")
-        picture = self._first_picture()
+        picture = self._await(lambda: self._picture)
         self._warm(stages, picture, stack)
-        scene, gaze = self._cameras["scene"], self._first_gaze()
+        scene, gaze = self._cameras["scene"], self._await(lambda: self._gaze)
         mapping = open_mapping(gaze, config.gaze, (picture.width, picture.height))
         supervisor.calibration = mapping.calibration
         summary.simulated_gaze = gaze.info.simulated
@@ -209,17 +209,15 @@ class Start:
         if self._search is not None and self._search.done() and self._search.exception() is None:
             self._search.result().close()
 
-    def _first_picture(self) -> Frame:
-        while self._picture is None:
+    def _await(self, look: Callable[[], T | None]) -> T:
+        """Wait for a source; that it is missing shows as degraded, since nothing else holds up the start."""
+        health = self._supervisor.health
+        health.waiting = True
+        while (found := look()) is None:
             time.sleep(TURN_S)
             self._turn()
-        return self._picture
-
-    def _first_gaze(self) -> GazeSource:
-        while self._gaze is None:
-            time.sleep(TURN_S)
-            self._turn()
-        return self._gaze
+        health.waiting = False
+        return found
 
     def _wait(self, work: Future[T]) -> T:
         """Wait for what was begun while health, status and stop go on."""
@@ -233,7 +231,7 @@ class Start:
             raise Stopped
         request = self._control.take() if self._control else None
         if request is not None and request.cmd == "stop":
-            request.answer()
+            request.answer(pictures=0, scores=0)
             raise Stopped
         if request is not None:
             request.refuse("the runtime is still starting")
@@ -251,7 +249,9 @@ class Start:
         try:
             self._gaze = search.result()
         except (AbsentError, StalledError) as error:
-            self._supervisor.complain("gaze", "degraded", str(error))
+            there = f"there is {error.got}; " if error.got else ""
+            reason = f"{error.thing}: {error.problem}"
+            self._supervisor.complain("gaze", "degraded", reason, f"{there}it is looked for until it comes")
             self._search = _begin(self._open_gaze_again)
 
     def _attend_camera(self, role: str, camera: FrameSource) -> None:
@@ -270,8 +270,9 @@ class Start:
         status = camera.status
         if self._picture is None and status and status.state == "stalled" and status.same_fault >= 2:
             raise StalledError(camera.info.source, f"{status.reason} (tried {status.same_fault} times)")
-        if self._picture is None and camera.ended:
-            raise StalledError(camera.info.source, "ended before its first picture")
+        if camera.ended and (self._picture is None or self._gaze is None):
+            awaited = "its first picture" if self._picture is None else f"{self._config.gaze.source} was found"
+            raise StalledError(camera.info.source, f"ended before {awaited}")
 
 
 def _begin(work: Callable[[], T]) -> Future[T]:

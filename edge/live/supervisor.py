@@ -70,13 +70,16 @@ class Supervisor:
         self.monitors[name] = StreamMonitor(name, declared_hz, silent_ms)
         return self.monitors[name]
 
-    def complain(self, component: str, level: Level, reason: str) -> None:
-        """Raise, change or (`ok`) take back a complaint; a change is reported at once."""
+    def complain(self, component: str, level: Level, reason: str, detail: str = "") -> None:
+        """Raise, change or (`ok`) take back a complaint; a change is reported at once.
+
+        `detail` goes into the log beside the reason; another detail of the same reason is no change.
+        """
         before = self.health.summary
         if not self.health.report(component, level, reason, self._clock()):
             return
         said = log.info if level == "ok" else log.warning
-        said("%s: %s", component, reason if level != "ok" else "is back")
+        said("%s: %s%s", component, reason if level != "ok" else "is back", f"; {detail}" if detail else "")
         if self.health.summary != before:
             self.report()
 

@@ -1,7 +1,8 @@
 """Prometheus metrics and health checks over HTTP, on this machine alone: /metrics, /healthz, /readyz.
 
 All figures come from the event stream, like any sink's. `/healthz` is 200 while the loop reports and hasn't failed;
-`/readyz` is 200 when scores can flow (ready or degraded). Both answer with the state and its reasons as JSON.
+`/readyz` is 200 when scores can flow: ready or degraded, with the start behind it. Both answer with the state and its
+reasons as JSON.
 """
 
 from __future__ import annotations
@@ -80,11 +81,14 @@ class MetricsServer(Sink):
             return 404, "text/plain", b"there are /metrics, /healthz and /readyz\n"
         state = self._health["state"]
         body = {"state": state, "reasons": self._health["reasons"]}
-        starts = state in ("starting", "building", "warming")  # a first engine build takes minutes
+        starts = not self._health.get(
+            "started", state not in ("starting", "building", "warming")
+        )  # a first engine build takes minutes
         stuck = not starts and self._clock() - self._heard_ns > SILENT_NS
         if stuck:
             body = {"state": "failed", "reasons": [{"component": "loop", "level": "failed", "reason": "is stuck"}]}
-        good = state != "failed" if path == "/healthz" else state in ("ready", "degraded")
+        ready = state in ("ready", "degraded") and self._health.get("started", True)
+        good = state != "failed" if path == "/healthz" else ready
         return 200 if good and not stuck else 503, "application/json", json.dumps(body).encode() + b"\n"
 
 

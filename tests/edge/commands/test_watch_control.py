@@ -63,7 +63,7 @@ def device(tmp_path):
             elif request.cmd == "record":
                 request.refuse("record.dir is not set")
             else:
-                request.answer(t_ns=1_500_000_000)
+                request.answer(t_ns=1_500_000_000, pictures=5, scores=3)
 
     thread = threading.Thread(target=loop)
     thread.start()
@@ -147,7 +147,7 @@ def test_an_address_that_is_none_is_one_line(address):
     [
         (("status",), 0, "degraded (gaze: silent)"),
         (("mark", "lights on"), 0, "marked at 1.500 s"),
-        (("stop",), 0, ""),
+        (("stop",), 0, "the device ends its run after 5 pictures and 3 scores"),
         (("record", "start"), 1, "record was refused: record.dir is not set"),
     ],
     ids=["status", "mark", "stop", "record"],

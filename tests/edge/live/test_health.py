@@ -41,6 +41,7 @@ def test_a_repeated_complaint_is_no_change_and_keeps_its_beginning():
     assert health.report("gaze", "degraded", "silent", 10)
     assert not health.report("gaze", "degraded", "silent", 20)
     assert health.report("gaze", "degraded", "jumped", 30)
+    assert not health.as_dict()["started"]
     assert health.as_dict()["reasons"] == [
         {"component": "gaze", "level": "degraded", "reason": "jumped", "since_ns": 10}
     ]
@@ -54,6 +55,20 @@ def test_a_complaint_while_warming_waits_for_its_turn():
     assert health.state == "warming"
     health.advance("running")
     assert health.state == "degraded"
+
+
+def test_a_start_that_waits_for_a_source_says_which():
+    health = Health()
+    health.advance("warming")
+    health.waiting = True
+    assert health.state == "warming"
+    health.report("gaze", "degraded", "no such stream is offered", 1)
+    assert health.summary == "degraded (gaze: no such stream is offered)"
+    health.waiting = False
+    assert health.state == "warming"
+    health.report("gaze", "ok", "", 2)
+    health.advance("running")
+    assert health.as_dict() == {"state": "ready", "started": True, "reasons": []}
 
 
 def test_a_failure_shows_in_any_phase():

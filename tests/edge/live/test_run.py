@@ -336,6 +336,21 @@ def test_a_paced_clip_runs_to_its_end_and_reruns(device, data, tmp_path, monkeyp
     assert assert_reruns(runtime.folder) > 0
 
 
+@pytest.mark.long
+def test_a_gaze_stream_that_never_comes_is_said_once_and_ends_with_4(device, serve, stream):
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    runtime = device(serve("mjpeg", "--size", "640x360").url, gaze=f"lsl:{name}")
+    waiting = runtime.wait(state("degraded")).payload
+    assert not waiting["started"]
+    assert waiting["reasons"][0]["reason"] == f"lsl:{name}: no such stream is offered"
+    stream("tests/helpers/lsl_outlet.py", f"{name}-other", "", "gaze", "100")
+    time.sleep(5)  # it looks every four seconds, and there is another stream now
+    out, errors = runtime.end()
+    assert runtime.process.returncode == 4
+    assert out == f"ended before the first score; gaze: lsl:{name}: no such stream is offered\n"
+    assert errors.count("no such stream is offered") == 1
+
+
 def one_line(process: subprocess.Popen) -> str:
     """Return the error line of a runtime that ends by itself, and check that it is one."""
     _, errors = process.communicate(timeout=LIMIT_S)
@@ -423,5 +438,5 @@ def test_a_camera_that_is_not_there_is_named_while_gaze_is_looked_for_and_the_ru
     runtime.wait(names_the_camera)
     assert ask(runtime.control, cmd="mark", text="x") == {"ok": False, "error": "the runtime is still starting"}
     runtime.end()
-    assert runtime.process.returncode == 0
+    assert runtime.process.returncode == 4
     assert json.dumps(list(runtime.folder.glob("events*"))) == "[]"

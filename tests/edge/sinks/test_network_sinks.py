@@ -221,6 +221,16 @@ def test_health_checks_follow_the_state(metrics, state, healthz, readyz):
     assert code == readyz and json.loads(body)["state"] == state
 
 
+def test_a_start_that_waits_for_a_source_is_alive_and_not_ready(metrics):
+    server, now = metrics
+    reasons = [{"component": "gaze", "level": "degraded", "reason": "no such stream is offered", "since_ns": 0}]
+    server.event(Event(0, 0, 0, "health", {"state": "degraded", "started": False, "reasons": reasons}))
+    now[0] = 6 * S
+    assert get(server, "/healthz")[0] == 200
+    code, body = get(server, "/readyz")
+    assert code == 503 and json.loads(body) == {"state": "degraded", "reasons": reasons}
+
+
 def test_a_loop_that_says_nothing_is_stuck(metrics):
     server, now = metrics
     server.event(Event(0, 0, 0, "health", {"state": "ready", "reasons": []}))
