@@ -51,11 +51,11 @@ def check_artefact(folder: Path, models: ModelsConfig) -> str:
     ModelError
         It does, and none of them signed it.
     """
-    from cryptography.exceptions import InvalidSignature
-
     known = publishers(models)
     if not known:
         return ""
+    from cryptography.exceptions import InvalidSignature
+
     try:
         signature = base64.b64decode((folder / SIGNATURE_FILE).read_text(), validate=False)
         content = DOMAIN + (folder / MODEL_FILE).read_bytes()

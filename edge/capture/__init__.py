@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,10 @@ def _plugin_for(scene: SceneConfig, role: Role) -> ModuleType:
     setting = "scene.source" if role == "scene" else "face_camera.source"
     if not scene.source:
         raise SourceError(setting, "names no source", fix="give a clip, a folder of pictures or a camera")
-    # What looks like a file is asked last: paced:CLIP ends like one.
-    for name in sorted(plugins.names(PACKAGE), key=lambda name: (name in ("file", "images"), name)):
+    # What looks like a file is asked last (paced:CLIP ends like one), but first where it is one: to open a clip, no
+    # network's client need be imported.
+    is_file = os.path.isfile(scene.source)
+    for name in sorted(plugins.names(PACKAGE), key=lambda name: ((name in ("file", "images")) != is_file, name)):
         plugin = plugins.load(PACKAGE, name, setting=setting)
         if plugin.matches(scene.source):
             return plugin

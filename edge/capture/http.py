@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import http.client
 import re
 import socket
 import threading
@@ -75,6 +74,8 @@ class HttpReader(Reader):
         self._socket.close()
 
     def _connect(self, source: str) -> socket.socket:
+        import http.client
+
         url = urlsplit(source)
         kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         try:
@@ -92,6 +93,8 @@ class HttpReader(Reader):
 
     def _request(self, source: str) -> tuple[BinaryIO, bytes]:
         """Ask for the stream; return it with its boundary."""
+        import http.client
+
         url = urlsplit(source)
         lines = [
             f"GET {url.path or '/'}{'?' + url.query if url.query else ''} HTTP/1.1",
@@ -117,6 +120,8 @@ class HttpReader(Reader):
         return response, boundary.encode().removeprefix(b"--")
 
     def _receive(self, stream: BinaryIO, boundary: bytes) -> None:
+        import http.client
+
         error: SourceError = AbsentError(self._name, "the camera ended the stream")
         try:
             for jpeg in read_parts(stream, boundary):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -11,8 +12,10 @@ from edge.capture.base import FrameInfo, FrameSource
 from edge.config import SceneConfig
 from edge.errors import SourceError
 from edge.records import Frame, Image, Role
-from edge.session.read import SOURCE_PREFIX, origin_ns, parse_source, read_items
-from edge.session.segment import Picture
+from edge.session import SOURCE_PREFIX
+
+if TYPE_CHECKING:
+    from edge.session.segment import Picture
 
 
 def matches(source: str) -> bool:
@@ -35,6 +38,9 @@ class SessionFrames(FrameSource):
     """
 
     def __init__(self, scene: SceneConfig, role: Role) -> None:
+        from edge.session.read import origin_ns, parse_source, read_items
+        from edge.session.segment import Picture
+
         self._source, self._role = scene.source, role
         folder, identity = parse_source(scene.source)
         self._origin_ns = origin_ns(read_items(folder, identity))

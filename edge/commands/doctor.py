@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -90,6 +89,8 @@ def examine() -> list[Component]:
 
 
 def _package(distribution: str, module: str, needed_for: str, extra: str) -> Component:
+    from importlib import metadata
+
     how = f"pip install 'emogaze-edge[{extra}]'" if extra else "reinstall emogaze-edge"
     try:
         version = metadata.version(distribution)
@@ -101,6 +102,8 @@ def _package(distribution: str, module: str, needed_for: str, extra: str) -> Com
 
 
 def _runtimes_apart() -> Component:
+    from importlib import metadata
+
     both = {d.metadata["Name"] for d in metadata.distributions()} >= {"onnxruntime", "onnxruntime-gpu"}
     how = "both are installed and overwrite each other: uninstall both, then install [cpu] or [gpu]"
     return Component("one onnxruntime", not both, "", "a predictable inference runtime", how)

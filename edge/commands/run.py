@@ -26,13 +26,11 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Score what is looked at, cover every other face, write what the settings ask for."""
-    from edge.app import run as run_files
     from edge.capture import is_live
     from edge.config import load
     from edge.errors import ConfigError
     from edge.files import private_files
     from edge.keys import harden_process
-    from edge.live.run import run_live
     from edge.outputs import public_settings
     from edge.stopping import stop_on_signals
 
@@ -47,7 +45,14 @@ def run(
         raise ConfigError(" and ".join(unset.values()), problem, fix=fix)
     harden_process()
     with private_files(), stop_on_signals() as stop:  # a live run ends by a signal, and has its own way to
-        summary = run_live(settings) if is_live(settings.scene) else run_files(settings, stop=stop)
+        if is_live(settings.scene):
+            from edge.live.run import run_live
+
+            summary = run_live(settings)
+        else:
+            from edge.app import run as run_files
+
+            summary = run_files(settings, stop=stop)
     if json:
         emit_json("run", public_settings(settings), summary.as_dict())
     else:

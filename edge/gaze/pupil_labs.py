@@ -8,7 +8,6 @@ API's documentation and tested with a scripted device; not yet tried on glasses.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import threading
 from collections import deque
@@ -61,6 +60,8 @@ def open_source(gaze: GazeConfig) -> PupilLabsGaze:
 
 def connect(source: str) -> Glasses:
     """Return the device at `pupil-labs:HOST[:PORT]`."""
+    import asyncio
+
     try:
         from aiohttp import ClientError
         from pupil_labs.realtime_api.device import DeviceError

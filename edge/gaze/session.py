@@ -10,7 +10,7 @@ from edge.events import gaze_from_plain
 from edge.gaze.base import GazeInfo, GazeSource
 from edge.gaze.geometry import geometry_from
 from edge.records import Event, RawGaze
-from edge.session.read import SOURCE_PREFIX, origin_ns, parse_source, read_events
+from edge.session import SOURCE_PREFIX
 
 
 def matches(source: str) -> bool:
@@ -33,6 +33,8 @@ class SessionGaze(GazeSource):
     """
 
     def __init__(self, gaze: GazeConfig) -> None:
+        from edge.session.read import parse_source, read_events
+
         folder, identity = parse_source(gaze.source)
         events = list(read_events(folder, identity))
         header = next((e.payload for e in events if e.kind == "session"), {})
@@ -58,6 +60,8 @@ class SessionGaze(GazeSource):
 
 
 def _samples(events: list[Event], offset_ns: int) -> list[RawGaze]:
+    from edge.session.read import origin_ns
+
     shift = offset_ns - origin_ns(events)
     rows = (row for event in events if event.kind in ("score", "gaze") for row in event.payload.get("gaze", []))
     return [replace(sample, t_ns=sample.t_ns + shift) for sample in gaze_from_plain(list(rows))]

@@ -16,13 +16,13 @@ import msgspec
 from edge.errors import RecordingError, SourceError
 from edge.events import check_header, read_log
 from edge.records import Event
+from edge.session import SOURCE_PREFIX
 from edge.session.age import CHUNK, AgeFile, HeaderError
 from edge.session.keyfile import key_file, withdrawal_reason
 from edge.session.layout import SessionPaths, find_session, read_header
 from edge.session.segment import PADDING_OPCODE, RECORD_HEAD, Picture
 from edge.session.verify import require_identity_matches
 
-SOURCE_PREFIX = "session:"
 IDENTITY_LINE = "AGE-SECRET-KEY-1"
 MAX_RECORD = 1 << 30
 #: Record kinds that may stand at a settled boundary: message chunk, its index, metadata, data end, our padding.

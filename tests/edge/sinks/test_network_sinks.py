@@ -21,10 +21,10 @@ import pytest
 from edge.config import Config, KeysConfig, SinksConfig
 from edge.errors import ConfigError, DataError, SinkError
 from edge.records import Event, Frame, RedactedFrame
+from edge.sinks._exporter import MetricsServer
 from edge.sinks._queued import QueuedSink
 from edge.sinks.base import Sink
 from edge.sinks.lsl import CHANNELS, LslOutlet, channels
-from edge.sinks.metrics import MetricsServer
 from edge.sinks.publisher import Publisher
 from edge.wire import Subscriber, unpack
 
