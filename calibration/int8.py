@@ -27,13 +27,12 @@ import onnx
 from calibration.activations import Statistics, observe
 from calibration.bias import correct_bias, correctable
 from calibration.equalise import equalise
-from edge.backends.base import Model, new_batch, open_artefact
+from edge.backends.base import Model, open_artefact
 from edge.config import ModelsConfig
 from edge.errors import DataError, ModelError
-from edge.manifest import Manifest, TensorSpec
-from edge.preprocess import fill_input
+from edge.manifest import Manifest
 from edge.records import Image
-from models.embedders import embed
+from models.embedders import batches, embed
 
 METHODS = {"percentile": "Percentile", "minmax": "MinMax", "entropy": "Entropy"}
 PERCENTILE = 99.99
@@ -112,18 +111,18 @@ class Quantiser:
         self._truth = embed(reference, self._probes)
         self._model = onnx.load(manifest.path)
         self._float = on_one_pixel(self._model) if careful else ()
-        batches = list(_batches(crops, manifest.input()))
+        seen = list(batches(crops, manifest.input(), _CHUNK))
         self._convolutions = {n.name: n for n in correctable(self._model) if n.name not in self._float}
         if careful:
-            self._model = equalise(self._model, list(self._convolutions), self._observe(batches))
+            self._model = equalise(self._model, list(self._convolutions), self._observe(seen))
             self._convolutions = {n.name: n for n in self._model.graph.node if n.name in self._convolutions}
-        self._statistics = self._observe(batches)
-        self._ranges = _ranges(self._model, manifest.input().name, batches, _CAREFUL_METHOD if careful else method)
+        self._statistics = self._observe(seen)
+        self._ranges = _ranges(self._model, manifest.input().name, seen, _CAREFUL_METHOD if careful else method)
         ranked = _CAREFUL_OPS if careful else _RANKED
         self._layers = [n.name for n in self._model.graph.node if n.op_type in ranked and n.name not in self._float]
 
-    def _observe(self, batches: list[Pixels]) -> Statistics:
-        return observe(self._model, [node.input[0] for node in self._convolutions.values()], batches)
+    def _observe(self, seen: list[Pixels]) -> Statistics:
+        return observe(self._model, [node.input[0] for node in self._convolutions.values()], seen)
 
     def search(self, scheme: Scheme) -> Iterator[Quantised]:
         """Yield ever more careful models: the layers that hurt most, each quantised alone, are left in float first."""
@@ -208,16 +207,7 @@ def on_one_pixel(model: onnx.ModelProto) -> tuple[str, ...]:
     return tuple(n.name for n in model.graph.node if n.op_type == "Conv" and n.input[0] in small)
 
 
-def _batches(crops: list[Image], spec: TensorSpec) -> Iterator[Pixels]:
-    for start in range(0, len(crops), _CHUNK):
-        chunk = crops[start : start + _CHUNK]
-        pixels = new_batch(spec, len(chunk))
-        for item, crop in zip(pixels, chunk, strict=True):
-            fill_input(crop, spec, item)
-        yield pixels
-
-
-def _ranges(model: onnx.ModelProto, picture: str, batches: list[Pixels], method: str) -> Any:
+def _ranges(model: onnx.ModelProto, picture: str, seen: list[Pixels], method: str) -> Any:
     """Run the pictures and return every tensor's range."""
     from onnxruntime.quantization import CalibrationMethod, create_calibrator
 
@@ -231,7 +221,7 @@ def _ranges(model: onnx.ModelProto, picture: str, batches: list[Pixels], method:
             calibrate_method=CalibrationMethod[METHODS[method]],
             extra_options=options,
         )
-        for batch in batches:
+        for batch in seen:
             calibrator.collect_data(_Reader(batch, picture))
         return calibrator.compute_data()
 

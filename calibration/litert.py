@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from edge.backends.base import new_batch
 from edge.errors import ModelError
 from edge.manifest import Manifest, TensorSpec
-from edge.preprocess import fill_input
 from edge.records import Image
+from models.embedders import batches
 
 
 def convert(reference: Manifest, architecture: str, weights: Path, crops: list[Image]) -> tuple[bytes, dict[str, Any]]:
@@ -55,7 +50,7 @@ def convert(reference: Manifest, architecture: str, weights: Path, crops: list[I
         litert_torch.convert(network, (torch.zeros(1, *picture.shape[1:]),)).export(str(plain))
         job = quantizer.Quantizer(str(plain), recipe.static_wi8_ai8())
         signature, name = _signature(plain)
-        seen = job.calibrate({signature: [{name: pixels} for pixels in _pixels(crops, picture)]}, num_threads=1)
+        seen = job.calibrate({signature: [{name: pixels} for pixels in batches(crops, picture, 1)]}, num_threads=1)
         job.quantize(seen).export_model(str(quantised))
         return quantised.read_bytes(), _described(quantised, picture, reference.output("features"))
 
@@ -103,10 +98,3 @@ def _described(file: Path, picture: TensorSpec, features: TensorSpec) -> dict[st
         "inputs": (msgspec.structs.replace(picture, node=given["name"]),),
         "outputs": (msgspec.structs.replace(features, node=got["name"]),),
     }
-
-
-def _pixels(crops: list[Image], spec: TensorSpec) -> Iterator[npt.NDArray[np.float32]]:
-    for crop in crops:
-        batch = new_batch(spec, 1)
-        fill_input(crop, spec, batch[0])
-        yield batch

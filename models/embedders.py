@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -87,14 +88,17 @@ def windows(image: Image) -> list[Image]:
 def embed(model: Model, images: list[Image], output: str = "features", batch: int = 8) -> npt.NDArray[np.float32]:
     """Return the float32 (n, d) `output` of pictures of any size."""
     spec = model.manifest.input()
-    rows = []
-    for start in range(0, len(images), batch):
-        chunk = images[start : start + batch]
+    return np.concatenate([model.infer({spec.name: x}, (output,))[output] for x in batches(images, spec, batch)])
+
+
+def batches(images: list[Image], spec: TensorSpec, size: int) -> Iterator[npt.NDArray[np.float32]]:
+    """Yield pictures as a network takes them, up to `size` at once."""
+    for start in range(0, len(images), size):
+        chunk = images[start : start + size]
         pixels = new_batch(spec, len(chunk))
         for item, image in zip(pixels, chunk, strict=True):
             fill_input(image, spec, item)
-        rows.append(model.infer({spec.name: pixels}, (output,))[output])
-    return np.concatenate(rows)
+        yield pixels
 
 
 def picture_set(store: Store) -> list[Image]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
@@ -70,8 +71,9 @@ def measure(
     rows = []
     for manifest in manifests:
         backend = choose_backend(manifest).__name__.rpartition(".")[2]
-        auc, smallest, gap = separation(manifest, pictures, cache)
         trained = manifest.weights == "trained"
+        # Seeded weights separate nothing: what they give isn't worth the minutes that a large network takes for it.
+        auc, smallest, gap = separation(manifest, pictures, cache) if trained else (math.nan,) * 3
         rows.append(Row(manifest.name, backend, latency(manifest.name, backend), auc, smallest, gap, trained))
     return rows
 
@@ -101,6 +103,14 @@ def disagreements(order: tuple[str, ...], rows: list[Row], aim: str) -> list[str
         if aim == "quality" and first.auc < second.auc:
             said.append(f"{second.name} separates better than {first.name}: {second.auc:.3f} to {first.auc:.3f}")
     return said
+
+
+def verdict(order: tuple[str, ...], rows: list[Row], aim: str) -> str:
+    """Return in words where what was measured contradicts an order, or that nothing does, or that nothing can."""
+    if sum(_of(prefix, rows, aim) is not None for prefix in order) < 2:
+        weights = "" if aim == "realtime" else " with trained weights"
+        return f"not to be judged here: fewer than two of them are here{weights}"
+    return "; ".join(disagreements(order, rows, aim)) or "nothing here contradicts it"
 
 
 def _of(prefix: str, rows: list[Row], aim: str) -> Row | None:

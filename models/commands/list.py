@@ -15,7 +15,7 @@ def list_(
     directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List every artefact of the zoo with its role, where its weights come from, and whether it is here."""
+    """List the zoo: role, where weights come from, and whether it is here (`renew`: an older or altered one is)."""
     from edge.commands.base import emit_json
     from edge.manifest import models_dir
     from models.archives import archives
@@ -38,5 +38,5 @@ def list_(
         emit_json("zoo", {"dir": str(folder)}, {"artefacts": rows})
         return
     for row in rows:
-        here = "here" if row["here"] else "-"
+        here = "here" if row["here"] else "renew" if (folder / str(row["name"])).is_dir() else "-"
         print(f"{row['name']:34} {row['role']:15} {row['group']:8} {row['weights']:8} {here:5} {row['source']}")

@@ -39,10 +39,12 @@ def recommend(
     rows = room.measure(list(progress(found, "Measuring")), pictures, folder / ".separation.json", latency)
     rows.sort(key=lambda row: row.latency_ms)
     aims = [aim for aim, asked in (("realtime", realtime), ("quality", quality)) if asked] or list(room.ORDERS)
-    differ = {aim: room.disagreements(room.ORDERS[aim], rows, aim) for aim in aims}
     default = room.device_default(rows)
     if json:
-        orders = {aim: {"order": room.ORDERS[aim], "disagreements": differ[aim]} for aim in aims}
+        orders = {
+            aim: {"order": room.ORDERS[aim], "disagreements": room.disagreements(room.ORDERS[aim], rows, aim)}
+            for aim in aims
+        }
         body = {"embedders": [asdict(r) for r in rows], "orders": orders, "default": default.name if default else None}
         emit_json("recommend", {"realtime": realtime, "quality": quality}, body)
         return
@@ -50,8 +52,6 @@ def recommend(
         quality_text = f"AUC {row.auc:.3f} (smallest {row.auc_smallest:.3f}), gap {row.gap_cos:.2f}"
         print(f"{row.name:34} {row.latency_ms:8.1f} ms  {quality_text if row.trained else 'seeded: no quality'}")
     for aim in aims:
-        print(
-            f"{aim}: usually {' > '.join(room.ORDERS[aim])}; {'; '.join(differ[aim]) or 'nothing here contradicts it'}"
-        )
+        print(f"{aim}: usually {' > '.join(room.ORDERS[aim])}; {room.verdict(room.ORDERS[aim], rows, aim)}")
     if default:
         print(f"default here: {default.name}, the fastest within {room.WITHIN} of the best separation")

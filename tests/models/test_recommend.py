@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import cv2
+import msgspec
 import pytest
 
 from edge.manifest import load_manifest
-from models.recommend import ORDERS, Row, device_default, disagreements, separation
+from models.recommend import ORDERS, Row, device_default, disagreements, measure, separation, verdict
 
 
 def row(name: str, ms: float, auc: float, trained: bool = True) -> Row:
@@ -54,6 +56,18 @@ def test_the_default_is_the_fastest_that_is_near_the_best() -> None:
 )
 def test_disagreements(aim: str, rows: list[Row], said: list[str]) -> None:
     assert disagreements(ORDERS[aim], rows, aim) == said
+
+
+def test_an_order_of_what_is_not_here_is_not_judged() -> None:
+    assert verdict(ORDERS["realtime"], ROWS, "realtime") == "nothing here contradicts it"
+    assert "fewer than two of them are here with trained weights" in verdict(ORDERS["quality"], ROWS, "quality")
+
+
+def test_seeded_weights_are_measured_for_latency_alone(artefacts: Path, tmp_path: Path) -> None:
+    seeded = msgspec.structs.replace(load_manifest(artefacts / "mobilenet_v2-fp32"), weights="seeded")
+    (only,) = measure([seeded], {}, tmp_path / "known.json", lambda name, backend: 7.0)
+    assert only.latency_ms == 7.0 and not only.trained and math.isnan(only.auc)
+    assert not (tmp_path / "known.json").exists()
 
 
 @pytest.mark.long
