@@ -43,7 +43,8 @@ class FaceDetector:
         self.model = model
         self._spec = model.manifest.input()
         self._decode = decoders[name]
-        self._batch, self._place = new_batch(self._spec, 1, (1, 1)), ((0, 0), (0, 0), (0, 0))
+        self._memory = self._batch = np.empty(0, np.float32)
+        self._place = ((0, 0), (0, 0), (0, 0))
         self.origin: FaceOrigin = origin or ("recall" if name == "centerface" else "fast")
 
     def detect(self, image: Image, min_score: float, long_side_px: int | None = None) -> list[Face]:
@@ -139,19 +140,31 @@ class FaceDetector:
     ) -> tuple[npt.NDArray[np.float32], int, int]:
         """Scale a picture into an input of `size` (width, height), black around it; also return its left and top edge.
 
-        The input is kept, so that a stream of pictures of one size draws the black only once.
+        The memory of the input is kept, and for pictures of one size the black too.
         """
         height, width = (max(1, round(side * scale)) for side in image.shape[:2])
         left, top = ((size[0] - width) // 2, (size[1] - height) // 2) if centred else (0, 0)
         place = (size, (left, top), (width, height))
         if place != self._place:
-            self._batch, self._place = new_batch(self._spec, 1, size), place
-            fill_input(np.zeros((1, 1, 3), np.uint8), self._spec, self._batch[0])
+            self._batch, self._place = self._black(size), place
         rows, columns = slice(top, top + height), slice(left, left + width)
         item = self._batch[0]
         inside = item[:, rows, columns] if self._spec.layout == "NCHW" else item[rows, columns]
         fill_input(resize_smooth(image, (width, height)), self._spec, inside)
         return self._batch, left, top
+
+    def _black(self, size: tuple[int, int]) -> npt.NDArray[np.float32]:
+        """Return a black input of `size` in the memory that is kept, which grows to the largest."""
+        sides = size[::-1]
+        shape = (1, 3, *sides) if self._spec.layout == "NCHW" else (1, *sides, 3)
+        needed = math.prod(shape)
+        if self._memory.size < needed:
+            self._memory = np.empty(needed, np.float32)
+        batch = self._memory[:needed].reshape(shape)
+        pixel = new_batch(self._spec, 1, (1, 1))
+        fill_input(np.zeros((1, 1, 3), np.uint8), self._spec, pixel[0])
+        batch[:] = pixel
+        return batch
 
 
 def turn_back(box: Box, turns: int, size: tuple[int, int]) -> Box:

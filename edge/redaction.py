@@ -55,6 +55,11 @@ class Detectors:
         recall = FaceDetector(open_model(models.face_recall, models), "recall") if models.face_recall else None
         return cls(FaceDetector(open_model(models.face_fast, models), "fast"), recall)
 
+    def warm(self, long_side_px: int) -> None:
+        """Run the recall detector once on an empty picture of 16:9: the first run takes the memory of its tensors."""
+        if self.recall is not None:
+            self.recall.detect(np.zeros((long_side_px * 9 // 16, long_side_px, 3), np.uint8), 1.0)
+
     def on_stream(self, settings: RedactConfig) -> RecallSearch | None:
         """Return the recall detector for the pictures of one stream; None where there is none."""
         if self.recall is None:

@@ -33,6 +33,7 @@ class NetworkStages:
         names = config.models
         self._redact = config.redact
         self._detectors = Detectors.open(names)
+        self._detectors.warm(config.redact.recall_size_px)  # it takes most memory, and the others find room in that
         self.recall = self._detectors.on_stream(config.redact)  #: on a frame; None where there is no recall detector
         self.ladder = read_ladder(Path(config.governor.ladder)) if config.governor.ladder else None
         if self.ladder:

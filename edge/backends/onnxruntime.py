@@ -44,6 +44,8 @@ def open_session(manifest: Manifest, models: ModelsConfig) -> Model:
     options.enable_mem_pattern = False
     _share_arena()
     options.add_session_config_entry("session.use_env_allocators", "1")
+    # Weights stay; in the arena they would lie between the pieces that come and go.
+    options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")
     # Two pools of spinning threads on two cores steal each other's time.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     known = set(ort.get_available_providers())
