@@ -6,23 +6,15 @@ bounds. `load` merges a preset, a file and `key=value` overrides, in that order,
 
 from __future__ import annotations
 
-import math
-import re
-import sys
 from collections.abc import Iterable
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from edge.config_files import merge, override, parse_toml, read_preset, refuse_nan
 from edge.config_text import Row, explain, list_settings
 from edge.errors import ConfigError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def _number(description: str, *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
@@ -285,12 +277,6 @@ class Config(Section, frozen=True):
     live: LiveConfig = LiveConfig()
 
 
-def presets() -> list[str]:
-    """List the names of the presets that come with the package."""
-    folder = resources.files("edge") / "presets"
-    return sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml"))
-
-
 def load(path: Path | None = None, overrides: Iterable[str] = (), *, preset: str = "") -> Config:
     """Read a configuration.
 
@@ -310,25 +296,15 @@ def load(path: Path | None = None, overrides: Iterable[str] = (), *, preset: str
     """
     given = parse_toml(path) if path else {}
     for text in overrides:
-        _set(given, text)
+        override(given, text, Config())
     name = str(given.get("preset", preset))
-    merged = _merge(_preset(name), given) if name else given
+    merged = merge(read_preset(name), given) if name else given
     return from_dict(merged, thing=str(path) if path else "configuration")
-
-
-def parse_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file, or raise ConfigError with its name."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(str(path), "no such file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(str(path), f"can't be read as TOML: {error}") from error
 
 
 def from_dict(values: dict[str, Any], *, thing: str) -> Config:
     """Check `values` and return the Config; `thing` names them in errors."""
-    _refuse_nan(values, "")
+    refuse_nan(values)
     try:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
@@ -355,14 +331,6 @@ def _check_lsl(config: Config) -> None:
         )
 
 
-def _refuse_nan(values: dict[str, Any], section: str) -> None:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            _refuse_nan(value, f"{section}{key}.")
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError(f"{section}{key}", "must be a finite number", got=str(value))
-
-
 def to_dict(config: Config) -> dict[str, Any]:
     """Return all settings as plain values, as they are written into headers and reports."""
     result: dict[str, Any] = msgspec.to_builtins(config)
@@ -372,44 +340,3 @@ def to_dict(config: Config) -> dict[str, Any]:
 def describe() -> list[Row]:
     """List (key, default, bounds, description) of every setting, in order."""
     return list_settings(Config)
-
-
-def _preset(name: str) -> dict[str, Any]:
-    if name not in presets():
-        raise ConfigError("preset", f"there is no {name!r}", expected="one of " + ", ".join(presets()))
-    text = (resources.files("edge") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
-    return {**tomllib.loads(text), "preset": name}
-
-
-def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merge(merged[key], value) if both else value
-    return merged
-
-
-def _set(values: dict[str, Any], text: str) -> None:
-    key, sign, raw = text.partition("=")
-    if not sign or not re.fullmatch(r"[a-z_0-9]+(\.[a-z_0-9]+)*", key.strip()):
-        raise ConfigError(f"--set {text}", "can't be read", expected="section.key=value")
-    try:
-        value = tomllib.loads(f"v = {raw}")["v"]
-    except tomllib.TOMLDecodeError:
-        value = raw
-    *sections, last = key.strip().split(".")
-    if isinstance(_default([*sections, last]), str) and isinstance(value, int | float):
-        value = raw.strip()  # a camera by its number, say
-    for section in sections:
-        inner = values.setdefault(section, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"--set {text}", f"{section} is a value, not a section")
-        values = inner
-    values[last] = value
-
-
-def _default(names: Iterable[str]) -> object:
-    found: object = Config()
-    for name in names:
-        found = getattr(found, name, None)
-    return found

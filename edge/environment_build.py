@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from edge.capture import open_capture
 from edge.capture.images import SUFFIXES, list_pictures, read_picture
-from edge.config import SceneConfig, ScoreConfig, parse_toml
+from edge.config import SceneConfig, ScoreConfig
+from edge.config_files import parse_toml
 from edge.embedding import Matrix, fit_transform
 from edge.environment import ENTRY, EnvironmentCache, EnvironmentInfo, build_index
 from edge.errors import CacheError, ConfigError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from edge.config import parse_toml
+from edge.config_files import parse_toml
 from edge.errors import ModelError
 from edge.files import sha256_file
 

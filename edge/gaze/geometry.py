@@ -32,7 +32,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from edge.config import parse_toml
+from edge.config_files import parse_toml
 from edge.errors import ConfigError
 
 if sys.version_info >= (3, 11):

@@ -109,9 +109,8 @@ class Publisher(Sink):
         try:
             socket.bind(address)
         except zmq.ZMQError as error:
-            raise SinkError(
-                setting, f"can't listen on {address}: {error.strerror}", fix="is another runtime running?"
-            ) from None
+            problem = f"can't listen on {address}: {zmq.strerror(error.errno or 0)}"
+            raise SinkError(setting, problem, fix="is another runtime running?") from None
         return socket
 
     def _send(self, topic: str, event: Event, jpeg: bytes = b"") -> None:

@@ -29,7 +29,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from edge.config import FixationConfig, GazeConfig, parse_toml
+from edge.config import FixationConfig, GazeConfig
+from edge.config_files import parse_toml
 from edge.errors import DataError
 from edge.files import write_atomic
 from host_tools import labels as lb

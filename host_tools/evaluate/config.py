@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from edge.config import EnvironmentConfig, ModelsConfig, ScoreConfig, Section, parse_toml
+from edge.config import EnvironmentConfig, ModelsConfig, ScoreConfig, Section
+from edge.config_files import parse_toml
 from edge.errors import ConfigError
 
 AttentionSource = Literal["predicted", "gradcam", "observed", "retrieved"]

@@ -7,7 +7,8 @@ from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
-from edge.config import Section, parse_toml
+from edge.config import Section
+from edge.config_files import parse_toml
 from edge.errors import ConfigError
 
 T = TypeVar("T", bound=Section)

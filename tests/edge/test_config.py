@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from edge.config import Config, describe, from_dict, load, presets, to_dict
+from edge.config import Config, describe, from_dict, load, to_dict
+from edge.config_files import presets
 from edge.errors import ConfigError
 
 
@@ -42,6 +43,10 @@ def test_every_preset_is_valid(name: str) -> None:
 )
 def test_a_source_may_be_given_without_quotes(text: str, source: str) -> None:
     assert load(overrides=[text]).scene.source == source
+
+
+def test_a_column_may_be_given_by_its_number() -> None:
+    assert load(overrides=["gaze.columns.x=0", "gaze.columns.y=gx"]).gaze.columns == {"x": "0", "y": "gx"}
 
 
 @pytest.mark.parametrize(

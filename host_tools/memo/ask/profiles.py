@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from edge.config import Section, parse_toml
+from edge.config import Section
+from edge.config_files import parse_toml
 from edge.errors import ConfigError
 from host_tools.memo.settings import says
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from edge.config import parse_toml
+from edge.config_files import parse_toml
 from edge.errors import ConfigError
 from host_tools.memo.classes import LABEL_OF
 

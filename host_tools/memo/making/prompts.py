@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from edge.config import parse_toml
+from edge.config_files import parse_toml
 from edge.errors import DataError
 from host_tools.memo.classes import CLASSES, find_class
 from host_tools.tables import read_table, write_csv

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.config import parse_toml
+from edge.config_files import parse_toml
 from edge.errors import DataError
 from host_tools.memo.classes import CLASSES
 from host_tools.memo.making.prompts import BANKS, make_prompts, read_prompts, write_prompts
