@@ -17,6 +17,7 @@ from edge.errors import SourceError
 from edge.records import Frame, Image, Role
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp"}
+JPEG = b"\xff\xd8"  #: how a file of that kind begins
 MANY_PAGES = {".tif", ".tiff", ".webp", ".png"}  #: kinds that may hold several pictures
 
 
@@ -55,7 +56,9 @@ def read_picture(path: Path) -> Picture:
         raise SourceError(str(path), f"can't be read: {error.strerror}") from error
     try:
         image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
-        raw = cv2.imdecode(data, cv2.IMREAD_UNCHANGED) if image is not None else None
+        # A JPEG has neither alpha nor 16 bits: there is nothing to see in it unchanged.
+        plain = image is None or data[:2].tobytes() == JPEG
+        raw = None if plain else cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     except cv2.error as error:
         raise SourceError(str(path), f"can't be read as a picture: {error.err}") from error
     if image is None:
