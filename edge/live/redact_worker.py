@@ -79,7 +79,9 @@ class RedactWorker:
         self.dropped = 0
         self.error: Exception | None = None
         self.cadence = Cadence(config.redact.recall_hz)
-        self._redact, self._emit = redact, emit
+        self._redact, self._sink = redact, emit
+        self._leaving = threading.Lock()
+        self._left_behind = False
         self._max_pictures = config.live.queue_pictures
         self._max_wait_ns = config.redact.max_wait_ms * NS_PER_MS
         self._waiting: deque[_Item] = deque()
@@ -97,12 +99,19 @@ class RedactWorker:
                 self.dropped += 1
             self._wake.notify()
 
-    def close(self) -> None:
-        """Redact what waits, for at most five seconds. May be called twice."""
+    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Redact what waits, for at most `timeout_s`; after that nothing leaves any more. May be called twice."""
         with self._wake:
             self._closing = True
             self._wake.notify()
-        self._thread.join(CLOSE_TIMEOUT_S)
+        self._thread.join(timeout_s)
+        with self._leaving:
+            self._left_behind = self._thread.is_alive()
+
+    def _emit(self, picture: RedactedFrame) -> None:
+        with self._leaving:
+            if not self._left_behind:
+                self._sink(picture)
 
     def _waited_ns(self, newest: Frame) -> int:
         return newest.t_ns - self._waiting[0][0].t_ns

@@ -109,6 +109,23 @@ def test_cadence(asked_hz, every, postponed, hz, reason):
     assert cadence.hz == pytest.approx(hz, rel=0.02) and cadence.reason == reason
 
 
+def test_what_is_not_done_in_time_at_the_end_does_not_leave_after_it():
+    go, at_work, left = threading.Event(), threading.Event(), []
+
+    def slow_recall(_):
+        at_work.set()
+        go.wait()
+        return []
+
+    redaction = worker(slow_recall, left)
+    redaction.take(frame(0), [], None)
+    at_work.wait()
+    redaction.close(timeout_s=0)
+    go.set()
+    redaction._thread.join()
+    assert left == [] and redaction.error is None
+
+
 def test_an_error_stops_the_pictures_and_is_kept():
     def broken(_):
         raise RuntimeError("the detector died")
