@@ -200,14 +200,13 @@ def decode_blazeface(
     scores : float64 (m,)
     """
     flat = logits.reshape(-1)
-    near = math.log(min_score / (1 - min_score)) - 1e-3 if 0 < min_score < 1 else -math.inf
-    found = np.flatnonzero(flat >= near)  # few, so that the rest is cheap
-    scores = 1 / (1 + np.exp(-np.clip(flat[found].astype(np.float64), -80, 80)))
-    found, scores = found[scores >= min_score], scores[scores >= min_score]
+    least = math.log(min_score / (1 - min_score)) if 0 < min_score < 1 else -math.inf if min_score <= 0 else math.inf
+    (found,) = (flat >= least).nonzero()  # few, so that the rest is cheap
+    scores = 1 / (1 + np.exp(np.minimum(-flat[found].astype(np.float64), 80)))
     cells = round(math.sqrt(len(flat)))
     boxes = raw[found, :4].astype(np.float64)
-    boxes[:, 0] += (found % cells + 0.5) * (side_px / cells) - boxes[:, 2] / 2
-    boxes[:, 1] += (found // cells + 0.5) * (side_px / cells) - boxes[:, 3] / 2
+    corner = np.stack([found % cells, found // cells], axis=1) + 0.5
+    boxes[:, :2] += corner * (side_px / cells) - boxes[:, 2:] / 2
     return boxes, scores
 
 
