@@ -234,15 +234,17 @@ class FileLoop:
         before = self._stages.inference_ns
         start = monotonic_ns()
         step = self._score.score(frame, raw_gaze, now_ns=frame.t_ns, face_frame=face_frame, telemetry=telemetry)
-        if step.switched:
-            self._emitter.event("precision", frame.t_ns, choice_to_plain(step))
-        self._emitter.event("score", frame.t_ns, step_to_plain(frame, step))
-        for fixation in step.ended:
-            self._fixation(fixation)
+        payload = step_to_plain(frame, step)
         spent = monotonic_ns() - start
         inference = self._stages.inference_ns - before
         self._timer.add("score_path", spent)
         self._timer.add("score_path_without_inference", spent - inference)
+        with self._timer.stage("sinks"):
+            if step.switched:
+                self._emitter.event("precision", frame.t_ns, choice_to_plain(step))
+            self._emitter.event("score", frame.t_ns, payload)
+            for fixation in step.ended:
+                self._fixation(fixation)
         self._summary.count_step(step)
         for picture in self._redact.redact(frame, step.faces, step.fixation):
             self._picture(picture)
