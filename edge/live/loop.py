@@ -272,7 +272,7 @@ class LiveLoop:
         statuses = self._statuses()
         p.summary.frames_dropped = self._overrun + (statuses["scene"].dropped if "scene" in statuses else 0)
         p.summary.pictures_dropped = p.redact.dropped
-        p.supervisor.recall_hz = p.redact.cadence.hz
+        p.supervisor.recall = {"recall_hz": p.redact.cadence.hz, "recalls_postponed": p.redact.postponed}
         p.supervisor.check(now_ns, statuses)
         self._take_aux()
         if p.redact.error is not None:

@@ -28,7 +28,9 @@ _Item = tuple[Frame, list[Face], Fixation | None]
 
 
 class Cadence:
-    """How often the recall detector really looks, judged over five seconds at a time.
+    """How often the recall detector really looks, judged every five seconds, or after twenty passes that were due.
+
+    What it made is compared with what was due: a camera that was away for a while owes no passes.
 
     Parameters
     ----------
@@ -36,30 +38,32 @@ class Cadence:
         `redact.recall_hz`; 0 asks for every picture.
     """
 
-    SPAN_NS = 5 * NS_PER_S
-    LOWERED = 0.9  #: less than this share of what was asked for is worth a word
+    SPAN_NS, FEWEST = 5 * NS_PER_S, 20
+    LOWERED = 0.9  #: less than this share of what was due is worth a word
 
     def __init__(self, asked_hz: float) -> None:
-        self.hz = float("nan")  #: over the last span
-        self.reason = ""  #: why that is less than it should be; empty if it isn't
+        self.hz = float("nan")  #: passes per second over the last span
+        self.reason = ""  #: says that they are fewer than they should be; empty if they aren't
         self._asked_hz = asked_hz
-        self._start: tuple[int, int, int] | None = None
-        self._pictures = 0
+        self._start: tuple[int, int] | None = None
+        self._slot = self._due = 0
 
-    def add(self, t_ns: int, recalls: int, postponed: int) -> None:
-        """Take the time of a picture, and how many passes were made and put off until then."""
-        self._pictures += 1
-        if self._start is None:
-            self._start, self._pictures = (t_ns, recalls, postponed), 0
-        seconds = (t_ns - self._start[0]) / NS_PER_S
-        if t_ns - self._start[0] < self.SPAN_NS:
-            return
-        self.hz = (recalls - self._start[1]) / seconds
-        pictures_hz = self._pictures / seconds
-        asked_hz = min(self._asked_hz or pictures_hz, pictures_hz)
-        lowered = postponed > self._start[2] and self.hz < self.LOWERED * asked_hz
-        self.reason = f"recall at {self.hz:.0f} Hz of {asked_hz:.0f}" if lowered else ""
-        self._start, self._pictures = (t_ns, recalls, postponed), 0
+    def add(self, t_ns: int, recalls: int) -> None:
+        """Take the time of a picture, and how many passes were made until then, its own included."""
+        slot = int(t_ns * self._asked_hz / NS_PER_S) if self._asked_hz else t_ns
+        self._due += slot != self._slot
+        self._slot = slot
+        if self._start is not None:
+            start_ns, before = self._start
+            if t_ns - start_ns < self.SPAN_NS or self._due < self.FEWEST:
+                return
+            self._judge((t_ns - start_ns) / NS_PER_S, recalls - before)
+        self._start, self._due = (t_ns, recalls), 0
+
+    def _judge(self, seconds: float, made: int) -> None:
+        self.hz = made / seconds
+        share, asked_hz = made / self._due, self._asked_hz or self._due / seconds
+        self.reason = f"recall at {share * asked_hz:.0f} Hz of {asked_hz:.0f}" if share < self.LOWERED else ""
 
 
 class RedactWorker:
@@ -89,6 +93,11 @@ class RedactWorker:
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="redact", daemon=True)
         self._thread.start()
+
+    @property
+    def postponed(self) -> int:
+        """How many pictures left the recall pass that was due to a later one."""
+        return self._redact.counts.postponed
 
     def take(self, frame: Frame, faces: list[Face], fixation: Fixation | None) -> None:
         """Queue a picture with its fast faces and the fixation in progress; never waits."""
@@ -130,7 +139,7 @@ class RedactWorker:
     def _do(self, item: _Item, next_ns: int | None) -> None:
         for picture in self._redact.redact(*item, next_ns=next_ns):
             self._emit(picture)
-        self.cadence.add(item[0].t_ns, self._redact.counts.recalls, self._redact.counts.postponed)
+        self.cadence.add(item[0].t_ns, self._redact.counts.recalls)
 
     def _next(self) -> tuple[_Item, int | None] | None:
         """Wait for the oldest picture; also return the time of the one behind it, if it waits already."""

@@ -49,7 +49,8 @@ class Supervisor:
         self.calibration: GazeCalibration | None = None
         self.newest: dict[str, Any] = {}  #: the newest score with its emotion and fixation, as plain values
         self.latencies_ns: deque[int] = deque(maxlen=300)
-        self.recall_hz = NAN  #: passes of the recall detector per second, lately
+        #: passes of the recall detector per second, lately, and how many were put off to a later picture
+        self.recall: dict[str, float] = {"recall_hz": NAN, "recalls_postponed": 0}
         self._config, self._emitter, self._summary, self._clock = config, emitter, summary, clock
         self._statuses: dict[str, SourceStatus] = {}
         self._apart_ns: deque[int] = deque(maxlen=SYNC_WINDOW)
@@ -152,7 +153,7 @@ class Supervisor:
             "fcc_undefined": dict(summary.fcc_undefined),
             "deadlines_missed": summary.deadlines_missed,
             "pictures_dropped": summary.pictures_dropped,
-            "recall_hz": self.recall_hz,
+            **self.recall,
             "score_age_ms": summarise_ms(list(self.latencies_ns)),
             "synchronisation_ms": self._apart_p95_ms(),
             "gaze_calibration": self._describe_calibration(),

@@ -93,20 +93,31 @@ def still(number):
 
 
 @pytest.mark.parametrize(
-    ("asked_hz", "every", "postponed", "hz", "reason"),
+    ("asked_hz", "every", "away", "hz", "reason"),
     [
-        pytest.param(10, 3, 0, 10, "", id="as-asked"),
-        pytest.param(10, 5, 1, 6, "recall at 6 Hz of 10", id="lowered"),
-        pytest.param(10, 5, 0, 6, "", id="nothing-was-put-off"),
-        pytest.param(0, 3, 1, 10, "recall at 10 Hz of 30", id="every-picture-was-asked-for"),
-        pytest.param(60, 1, 1, 30, "", id="the-camera-gives-no-more"),
+        pytest.param(10, 3, (), 10, "", id="as-asked"),
+        pytest.param(10, 5, (), 6, "recall at 6 Hz of 10", id="lowered"),
+        pytest.param(0, 3, (), 10, "recall at 10 Hz of 30", id="every-picture-was-asked-for"),
+        pytest.param(60, 1, (), 30, "", id="the-camera-gives-no-more"),
+        pytest.param(10, 3, range(30, 90), 6, "", id="the-camera-was-away"),
     ],
 )
-def test_cadence(asked_hz, every, postponed, hz, reason):
-    cadence = Cadence(asked_hz)
-    for number in range(152):  # 5.03 s at 30 Hz; the first is where it begins
-        cadence.add(number * 1000 * MS // 30, number // every, postponed * number)
+def test_cadence(asked_hz, every, away, hz, reason):
+    cadence, recalls = Cadence(asked_hz), 0
+    for number in range(151):  # 5 s at 30 Hz; the first is where it begins
+        if number not in away:
+            recalls += number % every == 0
+            cadence.add(number * 1000 * MS // 30 + 1, recalls)
     assert cadence.hz == pytest.approx(hz, rel=0.02) and cadence.reason == reason
+
+
+def test_a_low_cadence_is_judged_over_twenty_passes():
+    cadence = Cadence(0.5)
+    for second in range(0, 40, 2):
+        cadence.add(second * 1000 * MS, second // 2)
+        assert not cadence.hz > 0
+    cadence.add(40 * 1000 * MS, 20)
+    assert cadence.hz == 0.5 and cadence.reason == ""
 
 
 def test_what_is_not_done_in_time_at_the_end_does_not_leave_after_it():
