@@ -111,6 +111,9 @@ class _Metrics:
         }
         self.redaction = {
             "pictures_dropped": Gauge("emogaze_redaction_dropped", "Pictures dropped unredacted", registry=registry),
+            "recalls_postponed": Gauge(
+                "emogaze_recalls_postponed", "Passes left to a later picture", registry=registry
+            ),
             "recall_hz": Gauge("emogaze_recall_hz", "Passes of the recall detector per second", registry=registry),
         }
         self.sink_dropped = Gauge("emogaze_sink_dropped", "Items that a sink let go", ["sink"], registry=registry)

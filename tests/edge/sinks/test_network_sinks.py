@@ -246,6 +246,7 @@ def test_metrics_count_what_happened(metrics):
     server.event(Event(4, 0, 0, "deadline_missed", {}))
     stream = {"name": "gaze", "measured_hz": 199.5, "gaps": 2, "drift_ppm": None}
     health = {"state": "degraded", "reasons": [], "streams": [stream], "sinks": {"events": {"dropped": 7}}}
+    health |= {"pictures_dropped": 4, "recall_hz": 6.5, "recalls_postponed": 9}
     server.event(Event(5, 0, 0, "health", health))
     lines = get(server, "/metrics")[1].splitlines()
     for line in (
@@ -258,6 +259,9 @@ def test_metrics_count_what_happened(metrics):
         'emogaze_state{state="ready"} 0.0',
         'emogaze_stream_measured_hz{stream="gaze"} 199.5',
         'emogaze_sink_dropped{sink="events"} 7.0',
+        "emogaze_redaction_dropped 4.0",
+        "emogaze_recall_hz 6.5",
+        "emogaze_recalls_postponed 9.0",
     ):
         assert line in lines
 
