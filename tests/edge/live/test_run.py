@@ -235,7 +235,9 @@ def test_sessions_are_started_and_stopped_on_command_and_rerun_bit_for_bit(devic
     assert not ask(runtime.control, cmd="record", action="stop")["ok"]
     (first,) = sessions(study.recordings)
     runtime.wait(scored)
-    assert ask(runtime.control, cmd="record", action="start")["ok"]
+    started = ask(runtime.control, cmd="record", action="start")
+    folders = {paths.folder for paths in sessions(study.recordings)}
+    assert started["ok"] and folders == {Path(started["session"]), first.folder}
     for _ in range(3):
         runtime.wait(scored)
     runtime.end()
