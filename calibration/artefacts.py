@@ -80,16 +80,25 @@ def reduced(
 
 
 def tflite(
-    reference: Model, architecture: str, weights: Path, pictures: Pictures, picture_set: list[Image]
+    reference: Model,
+    architecture: str,
+    weights: Path,
+    pictures: Pictures,
+    picture_set: list[Image],
+    *,
+    say: Say = print,
 ) -> Manifest:
     """Write the INT8 TFLite artefact of one of torchvision's networks, measured against its FP32 ONNX artefact."""
-    content, fields = litert.convert(reference.manifest, architecture, weights, crops(pictures.calibration))
-    described = msgspec.structs.replace(reference.manifest, file="model.tflite", **fields)
-    with open_content(described, content, "int8", backend="tflite") as model:
-        fields |= means(model, picture_set)
-        model.manifest = msgspec.structs.replace(model.manifest, **fields)
-        report = Judge(reference, pictures.held, answers=pictures.answers).measure(model)
-    report |= {"layers_in_float": [], "way": "litert"}
+    judge = Judge(reference, pictures.held, answers=pictures.answers)
+    for content, ports, kept in litert.convert(reference.manifest, architecture, weights, crops(pictures.calibration)):
+        described = msgspec.structs.replace(reference.manifest, file="model.tflite", **ports)
+        with open_content(described, content, "int8", backend="tflite") as model:
+            fields = ports | means(model, picture_set)
+            model.manifest = msgspec.structs.replace(model.manifest, **fields)
+            report = judge.measure(model) | {"layers_in_float": list(kept), "way": "litert"}
+        say(_said("int8", report))
+        if passes(report):
+            break
     return _write(reference.manifest, "int8", content, {**fields, "drift": report}, ".tflite")
 
 
