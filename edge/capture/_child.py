@@ -22,7 +22,6 @@ from typing import Any
 
 from edge import plugins
 from edge.capture._ring import Ring
-from edge.capture.base import Reader
 from edge.config import SceneConfig
 from edge.errors import AbsentError, SourceError, StalledError
 from edge.keys import harden_process
@@ -55,7 +54,9 @@ class Publisher:
         self._checksum: int | None = None
         self._changed_ns = 0
 
-    def publish(self, t_ns: int, image: Image) -> None:
+    def publish(self, t_ns: int, image: Image, skipped: int = 0) -> None:
+        """Publish a picture; the `skipped` ones before it get numbers too, so that they count as dropped."""
+        self._next_id += skipped
         checksum = zlib.crc32(image[::_SAMPLED_ROWS].tobytes())
         if checksum != self._checksum:
             self._checksum, self._changed_ns = checksum, t_ns
@@ -74,20 +75,17 @@ def serve(plugin: ModuleType, scene: SceneConfig, publisher: Publisher, report: 
         try:
             with contextlib.closing(plugin.open_reader(scene)) as reader:
                 report({"opened": asdict(reader.info)})
-                for t_ns, image in _pictures(reader):
-                    publisher.publish(t_ns, image)
-                    failures = 0
+                skipped = 0
+                while (item := reader.read()) is not None:
+                    t_ns, image = item
+                    publisher.publish(t_ns, image, reader.skipped - skipped)
+                    skipped, failures = reader.skipped, 0
             report({"ended": True})
             return
         except SourceError as error:
             failures += 1
             report({"fault": fault_kind(error), "text": str(error)})
             time.sleep(back_off_s(failures))
-
-
-def _pictures(reader: Reader) -> Any:
-    while (item := reader.read()) is not None:
-        yield item
 
 
 def _reporter(fd: int) -> Report:

@@ -99,6 +99,7 @@ class Reader(ABC):
     """
 
     info: FrameInfo
+    skipped: int = 0  #: pictures that had arrived, and that `read` passed over since a newer one was there
 
     @abstractmethod
     def read(self) -> tuple[int, Image] | None:

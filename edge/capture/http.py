@@ -126,6 +126,7 @@ class HttpReader(Reader):
         try:
             for jpeg in read_parts(stream, boundary):
                 with self._fresh:
+                    self.skipped += self._newest is not None
                     self._newest = monotonic_ns(), jpeg
                     self._fresh.notify()
         except TimeoutError:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,15 @@ def test_the_newest_picture_wins_and_drops_are_counted(serve):
         source.count_from_here()
         time.sleep(0.2)
         assert source.read(1) is not None and source.status.dropped == 0  # nobody was there to take them
+
+
+def test_what_arrives_while_a_picture_is_decoded_counts_too(serve):
+    server = serve("mjpeg", *SMALL)
+    with closing(http.open_reader(SceneConfig(source=server.url))) as reader:
+        before, skipped = read_counter(reader.read()[1]), reader.skipped
+        time.sleep(0.3)
+        after = read_counter(reader.read()[1])
+        assert 3 <= reader.skipped - skipped < after - before
 
 
 def test_a_stopped_camera_is_noticed_and_comes_back(serve):
