@@ -15,8 +15,6 @@ from edge.ladder import Ladder
 from edge.profiling import StageTimer
 from edge.records import Features, Fixation, Frame
 
-_WARM_UP = 3  #: inferences of each batch size before a rung counts as warm
-
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
@@ -42,10 +40,9 @@ class AdaptiveEmbedder:
     def __init__(self, embedders: Sequence[Embedder]) -> None:
         self._embedders = list(embedders)
         picture = np.zeros((224, 224, 3), np.uint8)
-        for embedder in self._embedders:
-            for _ in range(_WARM_UP):
-                embedder.local([picture])
-                embedder.local([picture, picture])
+        for embedder in self._embedders:  # only the first run of each size is a slow one (measured on three runtimes)
+            embedder.local([picture])
+            embedder.local([picture, picture])
 
     @classmethod
     def open(
