@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.errors import ConfigError
+from edge.files import decode_document
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,10 +25,10 @@ else:
 def parse_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file, or raise ConfigError with its name."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return decode_document(path.read_text(encoding="utf-8"), tomllib.loads)
     except FileNotFoundError:
         raise ConfigError(str(path), "no such file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # no UTF-8 or no TOML
         raise ConfigError(str(path), f"can't be read as TOML: {error}") from error
 
 
@@ -66,8 +67,8 @@ def override(values: dict[str, Any], text: str, defaults: object) -> None:
     if not sign or not re.fullmatch(r"[a-z_0-9]+(\.[a-z_0-9]+)*", key.strip()):
         raise ConfigError(f"--set {text}", "can't be read", expected="section.key=value")
     try:
-        value = tomllib.loads(f"v = {raw}")["v"]
-    except tomllib.TOMLDecodeError:
+        value = decode_document(f"v = {raw}", tomllib.loads)["v"]
+    except ValueError:
         value = raw
     *sections, last = key.strip().split(".")
     if isinstance(_default(defaults, [*sections, last]), str) and isinstance(value, int | float):

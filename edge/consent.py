@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge.config import Config
 from edge.errors import RecordingError
+from edge.files import decode_document
 from edge.keys import NAME, KeyRing, fingerprint, keys_dir
 from edge.records import Event, RedactedFrame
 from edge.session.layout import withdrawal_marker
@@ -221,13 +222,13 @@ class LimitedSink(Sink):
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        body = decode_document(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConsentError(str(path), "no such consent record") from None
     except OSError as error:
         raise ConsentError(str(path), f"can't be read: {error.strerror}") from None
     except ValueError:
-        raise ConsentError(str(path), "is corrupt: no JSON", fix="take the consent anew") from None
+        raise ConsentError(str(path), "is no consent record: no JSON", fix="take the consent anew") from None
     if not isinstance(body, dict):
         raise ConsentError(str(path), "is no consent record", fix="`emogaze consent new` makes one")
     return body

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from edge.embedding import Matrix, Transform
 from edge.errors import CacheError
-from edge.files import atomic_folder, sha256_file
+from edge.files import atomic_folder, decode_document, sha256_file
 from edge.manifest import Manifest
 from edge.records import NAN, Features, Vector
 
@@ -340,7 +340,7 @@ def read_info(folder: Path) -> EnvironmentInfo:
     """
     file = folder / ENV_FILE
     try:
-        info = msgspec.json.decode(file.read_bytes(), type=EnvironmentInfo)
+        info = decode_document(file.read_bytes(), msgspec.json.Decoder(EnvironmentInfo).decode)
         hashes = {name: sha256_file(folder / name) for name in info.files}
     except (OSError, msgspec.DecodeError) as error:
         raise CacheError(str(file), f"can't be read: {error}", fix="rebuild it with `emogaze env build`") from error

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from edge.errors import DataError
+from edge.files import decode_document
 from edge.records import NAN, Emotion, Event, Face, Features, Fixation, RawGaze, Score, Telemetry
 
 SCHEMA = "emogaze.events"
@@ -45,7 +46,7 @@ def read_log(path: Path) -> Iterator[Event]:
     with lines:
         for number, line in enumerate(lines, start=1):
             try:
-                event = _decoder.decode(line)
+                event = decode_document(line, _decoder.decode)
             except msgspec.DecodeError as error:
                 raise DataError(f"{path}, line {number}", f"is no event: {error}") from error
             if number == 1:

@@ -7,12 +7,14 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from edge.errors import SinkError
+
+T = TypeVar("T")
 
 
 def check_target(path: Path) -> None:
@@ -112,6 +114,38 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     """Write `content` to `path` in one step: the old file or the new one, never half of it."""
     with atomic_path(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@overload
+def decode_document(content: str | bytes) -> Any: ...
+
+
+@overload
+def decode_document(content: str | bytes, decode: Callable[[Any], T]) -> T: ...
+
+
+def decode_document(content: str | bytes, decode: Callable[[Any], Any] = json.loads) -> Any:
+    """Decode JSON, TOML or MessagePack that comes from outside.
+
+    Parameters
+    ----------
+    content : str or bytes
+        The document.
+    decode : callable
+        Gives its value, or a ValueError (msgspec's DecodeError is one).
+
+    Raises
+    ------
+    ValueError
+        It can't be decoded. Brackets nested deeper than the decoder goes count as that too, as a DecodeError; on their
+        own they would be a RecursionError, which nobody who reads a file expects.
+    """
+    try:
+        return decode(content)
+    except RecursionError:
+        from msgspec import DecodeError
+
+        raise DecodeError("is nested too deep") from None
 
 
 def plain(value: Any) -> Any:

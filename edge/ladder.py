@@ -14,7 +14,7 @@ import msgspec
 
 from edge.config import Config, ModelsConfig
 from edge.errors import ModelError
-from edge.files import write_atomic
+from edge.files import decode_document, write_atomic
 
 FORMAT = 1
 
@@ -82,7 +82,7 @@ def read_ladder(path: Path) -> Ladder:
     """
     fix = "write one with `emogaze tune`"
     try:
-        ladder = msgspec.json.decode(path.read_bytes(), type=Ladder)
+        ladder = decode_document(path.read_bytes(), msgspec.json.Decoder(Ladder).decode)
     except OSError as error:
         raise ModelError(f"ladder {path}", f"can't be read: {error.strerror}", fix=fix) from error
     except msgspec.DecodeError as error:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from edge.errors import ModelError
-from edge.files import sha256_file
+from edge.files import decode_document, sha256_file
 
 MODEL_FILE = "model.json"
 FORMAT = 1
@@ -143,7 +143,7 @@ def load_manifest(folder: Path, *, check_hash: bool = True) -> Manifest:
     """
     file = folder / MODEL_FILE
     try:
-        values = msgspec.json.decode(file.read_bytes())
+        values = decode_document(file.read_bytes(), msgspec.json.decode)
         if not isinstance(values, dict) or "folder" in values:
             raise ModelError(str(file), "is no description of a model", expected="an object without the key 'folder'")
         manifest = msgspec.convert({**values, "folder": folder}, Manifest, dec_hook=_decode)

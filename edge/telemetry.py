@@ -23,6 +23,7 @@ import msgspec
 from edge.clock import NS_PER_MS, NS_PER_S
 from edge.config import TelemetryConfig
 from edge.errors import SourceError
+from edge.files import decode_document
 from edge.records import Telemetry
 
 _PLAUSIBLE_C = (-40.0, 150.0)  #: zones that are switched off report -256
@@ -76,6 +77,9 @@ class _Row(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True
     load_percent: float | None = None
 
 
+_rows = msgspec.json.Decoder(_Row)
+
+
 class FileTelemetry(TelemetrySource):
     """Telemetry of a recording: one JSON object per line, `t_s` and any of the fields of `Telemetry`, in time order.
 
@@ -93,7 +97,7 @@ class FileTelemetry(TelemetrySource):
         self._rows: list[Telemetry] = []
         for number, line in enumerate(lines, start=1):
             try:
-                row = msgspec.json.decode(line, type=_Row)
+                row = decode_document(line, _rows.decode)
             except msgspec.DecodeError as error:
                 raise SourceError(f"telemetry {path}, line {number}", f"can't be read: {error}") from error
             values = msgspec.structs.asdict(row)

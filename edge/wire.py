@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from edge.errors import DataError, KeyFileError
+from edge.files import decode_document
 from edge.records import Event
 
 SCHEMA = "emogaze.wire"
@@ -87,7 +88,7 @@ def unpack(frames: list[bytes]) -> Message:
     """
     try:
         topic, body, *rest = frames
-        values = _decode(body)
+        values = decode_document(body, _decode)
         if (values["schema"], values["version"]) != (SCHEMA, VERSION):
             raise DataError("message", "is of another version", expected=f"{SCHEMA} {VERSION}", got=str(values)[:60])
         fields = {key: values[key] for key in ("seq", "dropped", "t_ns", "t_emit_ns", "payload")}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.errors import DataError
+from edge.files import decode_document
 
 SLACK = 1e-9  #: for sums of decimal fractions
 
@@ -106,7 +107,7 @@ class Ledger:
 
     def _lines(self, text: str) -> list[dict[str, Any]]:
         try:
-            lines = [json.loads(line) for line in text.splitlines()]
+            lines = [decode_document(line) for line in text.splitlines()]
             header = (lines[0]["schema"], lines[0]["epsilon"], lines[0]["delta"]) if lines else None
         except (ValueError, KeyError, TypeError):
             raise DataError(str(self.path), "is no privacy ledger") from None

@@ -14,7 +14,7 @@ import msgspec
 
 from edge.clock import session_epoch
 from edge.errors import ConfigError
-from edge.files import write_atomic
+from edge.files import decode_document, write_atomic
 
 Model = Literal["offset", "affine", "quadratic"]
 TERMS = {"offset": 1, "affine": 3, "quadratic": 6}
@@ -70,7 +70,7 @@ def read_calibration(path: str) -> GazeCalibration | None:
     if not path:
         return None
     try:
-        calibration = msgspec.json.decode(Path(path).read_bytes(), type=GazeCalibration)
+        calibration = decode_document(Path(path).read_bytes(), msgspec.json.Decoder(GazeCalibration).decode)
     except FileNotFoundError:
         raise ConfigError(path, "no such file", fix="`python -m calibration gaze` writes one") from None
     except (OSError, msgspec.DecodeError) as error:

@@ -9,7 +9,6 @@ device found. Intrinsics come from `calibration.bin`; without it nominal ones ar
 from __future__ import annotations
 
 import ast
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from edge.config import GazeConfig
 from edge.errors import SourceError
+from edge.files import decode_document
 from edge.gaze.geometry import Camera, Geometry, read_geometry
 from edge.gaze.recorded import Declared, GazeTable, RecordedGaze, gaze_info
 
@@ -129,7 +129,7 @@ def _raw_files(folder: Path, name: str) -> list[Path]:
 
 def _info(folder: Path) -> dict[str, Any]:
     try:
-        info: dict[str, Any] = json.loads((folder / "info.json").read_text(encoding="utf-8"))
+        info: dict[str, Any] = decode_document((folder / "info.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(str(folder / "info.json"), f"can't be read: {error}") from error
     return info

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import queue
 import socket
@@ -26,7 +27,9 @@ from typing import Any
 
 from edge.clock import monotonic_ns
 from edge.errors import ConfigError, SinkError
+from edge.files import decode_document
 
+log = logging.getLogger(__name__)
 MAX_REQUEST_BYTES = 4096
 MAX_MARK_CHARACTERS = 500
 REPLY_TIMEOUT_S = 5.0
@@ -55,6 +58,31 @@ class Request:
             return self._answers.get(timeout=timeout_s)
         except queue.Empty:
             return {"ok": False, "error": "the runtime didn't answer in time"}
+
+
+class Replier:
+    """Gives the reply of one request as JSON. Whatever goes wrong with it is its reply, and once a line in the log:
+    no request may end the thread that serves the next one.
+
+    Parameters
+    ----------
+    name : str
+        Where requests come in, for the log.
+    answer : callable
+        Answers one request.
+    """
+
+    def __init__(self, name: str, answer: Callable[[Any], Answer]) -> None:
+        self._name, self._answer, self._failed = name, answer, False
+
+    def __call__(self, request: Any) -> bytes:
+        try:
+            return json.dumps(self._answer(request), default=str).encode()
+        except Exception:
+            if not self._failed:
+                self._failed = True
+                log.exception("%s: a request failed; further failures aren't logged", self._name)
+            return b'{"ok": false, "error": "failed in the device; its log says how"}'
 
 
 def default_path() -> Path:
@@ -115,11 +143,15 @@ class ControlServer:
     def respond(self, line: bytes) -> Answer:
         """Answer one request line."""
         t_ns = monotonic_ns()
+        if len(line) > MAX_REQUEST_BYTES:
+            return {"ok": False, "error": "is too long"}
         try:
-            values = json.loads(line)
+            values = decode_document(line)
         except ValueError:
-            return {"ok": False, "error": "is no JSON"}
-        cmd = values.get("cmd") if isinstance(values, dict) else None
+            values = None
+        if not isinstance(values, dict):
+            return {"ok": False, "error": "is no JSON object"}
+        cmd = values.get("cmd")
         problem = _problem(cmd, values)
         if problem:
             return {"ok": False, "error": problem}
@@ -145,11 +177,20 @@ def _problem(cmd: object, values: dict[str, Any]) -> str:
     if cmd not in ("status", "stop", "mark", "record"):
         return f"there is no command {cmd!r}; expected status, stop, mark or record"
     text = values.get("text", "")
-    if cmd == "mark" and (not isinstance(text, str) or len(text) > MAX_MARK_CHARACTERS):
+    if cmd == "mark" and not (isinstance(text, str) and len(text) <= MAX_MARK_CHARACTERS and _is_unicode(text)):
         return f"a mark is a text of at most {MAX_MARK_CHARACTERS} characters"
     if cmd == "record" and values.get("action") not in ("start", "stop"):
         return "record needs an action, start or stop"
     return ""
+
+
+def _is_unicode(text: str) -> bool:
+    """Tell whether a text can be written down: JSON can spell half a surrogate pair, UTF-8 can't."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):
@@ -159,16 +200,16 @@ class _Server(socketserver.ThreadingUnixStreamServer):
 
 
 def _handler_for(control: ControlServer) -> type[socketserver.StreamRequestHandler]:
+    reply = Replier("live.control", control.respond)
+
     class Handler(socketserver.StreamRequestHandler):
         timeout = REPLY_TIMEOUT_S
 
         def handle(self) -> None:
             with contextlib.suppress(OSError):
                 while line := self.rfile.readline(MAX_REQUEST_BYTES + 1):
-                    too_long = len(line) > MAX_REQUEST_BYTES
-                    answer = {"ok": False, "error": "is too long"} if too_long else control.respond(line)
-                    self.wfile.write(json.dumps(answer, default=str).encode() + b"\n")
-                    if too_long:
+                    self.wfile.write(reply(line) + b"\n")
+                    if len(line) > MAX_REQUEST_BYTES:
                         return
 
     return Handler

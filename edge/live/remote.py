@@ -24,7 +24,9 @@ import zmq
 from edge.clock import NS_PER_S, Clock, monotonic_ns
 from edge.curve import Gatekeeper, connect_as, connect_to
 from edge.errors import KeyFileError, SinkError
+from edge.files import decode_document
 from edge.keys import KeyRing
+from edge.live.control import Replier
 
 log = logging.getLogger(__name__)
 POLL_MS = 200
@@ -91,6 +93,7 @@ class RemoteControl:
     ) -> None:
         self._respond, self._clock = respond, clock
         self._guard = CommandGuard(secrets.token_hex(16))
+        self._reply = Replier("live.control_address", self._answer)
         self._context: zmq.Context[Any] = zmq.Context()
         try:
             self.gatekeeper = Gatekeeper(self._context, ring)
@@ -123,17 +126,18 @@ class RemoteControl:
         while not self._closing.is_set():
             if self._socket.poll(POLL_MS):
                 frame = self._socket.recv(copy=False)
-                client = self.gatekeeper.name_of(str(frame.get("User-Id")))
                 # A message of several frames is none of ours; its rest must be taken all the same.
                 more = self._socket.getsockopt(zmq.RCVMORE)
                 while self._socket.getsockopt(zmq.RCVMORE):
                     self._socket.recv()
-                answer = {"ok": False, "error": "has too many frames"} if more else self._answer(client, frame.bytes)
-                self._socket.send(json.dumps(answer, default=str).encode())
+                self._socket.send(self._reply(None if more else frame))
 
-    def _answer(self, client: str, line: bytes) -> Answer:
+    def _answer(self, frame: zmq.Frame | None) -> Answer:
+        if frame is None:
+            return {"ok": False, "error": "has too many frames"}
+        client = self.gatekeeper.name_of(str(frame.get("User-Id")))
         try:
-            values = json.loads(line)
+            values = decode_document(frame.bytes)
         except ValueError:
             values = None
         if not isinstance(values, dict):
@@ -142,7 +146,7 @@ class RemoteControl:
         if problem:
             log.warning("a command of %s %s", client, problem)
             return {"ok": False, "error": problem}
-        if values["cmd"] == "hello":
+        if values.get("cmd") == "hello":
             return {"ok": True, "token": self._guard.token, "n": self._guard.last[client]}
         command = {key: value for key, value in values.items() if key not in ("token", "n")}
         return self._respond(json.dumps(command).encode())

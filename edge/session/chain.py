@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edge.files import decode_document
 from edge.session.disk import Disk
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ def read_chain(path: Path, keys: Sequence[Ed25519PublicKey] = ()) -> Chain:
 
 def _parse(line: bytes) -> dict[str, Any] | None:
     try:
-        body = json.loads(line)
-    except (ValueError, RecursionError):
+        body = decode_document(line)
+    except ValueError:
         return None
     # One way to write a line and no other: else a line could be altered without changing what it says.
     return body if isinstance(body, dict) and _canonical(body) == line else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from edge.errors import RecordingError
-from edge.files import sha256_file
+from edge.files import decode_document, sha256_file
 from edge.keys import parse_public
 from edge.session.age import HeaderError, check_structure
 from edge.session.chain import is_signed
@@ -69,7 +68,7 @@ def key_file(paths: SessionPaths, header: dict[str, Any], keys: Sequence[Ed25519
 def _tombstone_doubt(paths: SessionPaths, header: dict[str, Any], keys: Sequence[Ed25519PublicKey]) -> str:
     known = [*keys, *([parse_public(str(header["signer"]), "session")] if "signer" in header else [])]
     try:
-        tombstone = json.loads(paths.tombstone.read_text(encoding="utf-8"))
+        tombstone = decode_document(paths.tombstone.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         tombstone = None
     if isinstance(tombstone, dict) and any(is_signed(tombstone, key) for key in known):
@@ -80,6 +79,6 @@ def _tombstone_doubt(paths: SessionPaths, header: dict[str, Any], keys: Sequence
 def withdrawal_reason(paths: SessionPaths) -> str:
     """Return what the tombstone of a session says."""
     try:
-        return str(json.loads(paths.tombstone.read_text(encoding="utf-8")).get("reason", "withdrawn"))
+        return str(decode_document(paths.tombstone.read_text(encoding="utf-8")).get("reason", "withdrawn"))
     except (OSError, ValueError, AttributeError):
         return "withdrawn (the tombstone can't be read)"

@@ -11,13 +11,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edge.errors import RecordingError
+from edge.files import decode_document
 from edge.session.chain import Chain, read_chain
 
 FORMAT = 1
@@ -109,7 +109,7 @@ def _format_of(chain: Path) -> int:
     """Return the format that the first line names, before anything else of it is believed; 0 if it names none."""
     try:
         with chain.open("rb") as file:
-            version = json.loads(file.readline()).get("format", 0)
+            version = decode_document(file.readline()).get("format", 0)
     except (OSError, ValueError, AttributeError):
         return 0
     return version if isinstance(version, int) else 0

@@ -74,8 +74,14 @@ def test_outside_its_time_it_is_refused(record, ring, days, message):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "no such"), ("", "is corrupt"), ("{", "is corrupt"), ("[1]", "is no consent record")],
-    ids=["missing", "empty", "cut", "list"],
+    [
+        (None, "no such"),
+        ("", "is no consent"),
+        ("{", "is no consent"),
+        ("[1]", "is no consent"),
+        ("[" * 5000, "is no consent"),
+    ],
+    ids=["missing", "empty", "cut", "list", "deep"],
 )
 def test_a_corrupt_record_is_one_clear_line(tmp_path, ring, content, message):
     path = tmp_path / "c.json"

@@ -201,11 +201,33 @@ def test_a_replayed_command_is_refused(control, keys):
     assert "of another run" in raw_request(control, keys, other_run)["error"]
 
 
-@pytest.mark.parametrize("frames", [(b"{",), (b"[1]",), (b"{}", b"{}"), (b'{"cmd": "stop"}',)], ids=str)
+@pytest.mark.parametrize(
+    "frames",
+    [(b"{",), (b"[1]",), (b"[" * 3000,), (b"{}", b"{}"), (b'{"cmd": "stop"}',)],
+    ids=["cut", "list", "deep", "frames", "no token"],
+)
 def test_nonsense_is_answered_with_one_line(control, keys, frames):
     answer = raw_request(control, keys, *frames)
     assert answer["ok"] is False
     assert "\n" not in answer["error"]
+    assert raw_request(control, keys, b'{"cmd": "hello"}')["ok"], "the next request is served"
+
+
+def test_no_failure_of_a_request_ends_the_service(keys, caplog):
+    def fails(line: bytes) -> dict:
+        raise RuntimeError("unforeseen")
+
+    server = RemoteControl(ANY, keys.ring, fails)
+    token = raw_request(server, keys, b'{"cmd": "hello"}')["token"]
+    for n in (1, 2):
+        answer = raw_request(server, keys, json.dumps({"cmd": "stop", "token": token, "n": n}).encode())
+        assert answer == {"ok": False, "error": "failed in the device; its log says how"}
+    no_command = json.dumps({"token": token, "n": 3}).encode()
+    assert raw_request(server, keys, no_command)["ok"] is False
+    server.close()
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == [
+        "live.control_address: a request failed; further failures aren't logged"
+    ]
 
 
 def test_commands_are_limited_in_number():

@@ -57,14 +57,25 @@ def test_a_mark_reaches_the_loop_with_its_time(control, tmp_path):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"status\n", "is no JSON"),
-        (b"[1]\n", "there is no command None"),
+        (b"status\n", "is no JSON object"),
+        (b"[1]\n", "is no JSON object"),
+        (b"[" * 3000 + b"\n", "is no JSON object"),
         (b'{"cmd": "reboot"}\n', "there is no command 'reboot'"),
         (b'{"cmd": "record"}\n', "needs an action"),
         (json.dumps({"cmd": "mark", "text": "x" * 501}).encode() + b"\n", "at most 500 characters"),
+        (b'{"cmd": "mark", "text": "\\ud800"}\n', "a mark is a text"),
         (b"x" * (MAX_REQUEST_BYTES + 10) + b"\n", "is too long"),
     ],
-    ids=["no json", "no object", "unknown", "record without action", "long mark", "long line"],
+    ids=[
+        "no json",
+        "no object",
+        "deep",
+        "unknown",
+        "record without action",
+        "long mark",
+        "half a character",
+        "long line",
+    ],
 )
 def test_bad_requests_are_answered_by_name(control, tmp_path, line, said):
     with socket.socket(socket.AF_UNIX) as connection:
