@@ -65,6 +65,7 @@ class Summary:
     pictures_dropped: int = 0
     missing: str = ""  #: what a live run still waited for when it was stopped before its first score
     stopped: str = ""  #: the signal that ended a run on files before its end
+    scene_note: str = ""  #: what is odd about the clip: an irregular rate, damaged or missing pictures
 
     def count_step(self, step: Step) -> None:
         """Take in what the score recipe found."""
@@ -103,6 +104,8 @@ class Summary:
             + (f", {self.pictures_dropped} dropped before redaction" if self.pictures_dropped else ""),
             f"{self.model} on {self.provider}; score path without inference {path_ms:.2f} ms median",
         ]
+        if self.scene_note:
+            lines.insert(1, f"the clip is odd: {self.scene_note}")
         if "no_environment" in self.fcc_undefined:
             fix = '`emogaze env build VIEWS -o DIR` makes a cache, environment.cache = "DIR" names it'
             lines.append(f"no score without an environment: {fix}")
@@ -211,7 +214,7 @@ class FileLoop:
             t_ns = frame.t_ns
             if on_step:
                 on_step(step)
-        self._summary.stopped = stop.name
+        self._summary.stopped, self._summary.scene_note = stop.name, scene.info.note
         if stop.name:
             self._finish(t_ns)
             return
@@ -267,8 +270,8 @@ class FileLoop:
         summary = self._summary
         summary.latency_ms = self._timer.summary()
         counts = {"frames": summary.frames, "gaze_samples": summary.gaze_samples, "fixations": summary.fixations}
-        stopped = {"stopped": summary.stopped} if summary.stopped else {}
-        self._emitter.event("end", t_ns, {**counts, **stopped})
+        said = {"stopped": summary.stopped, "scene_note": summary.scene_note}
+        self._emitter.event("end", t_ns, {**counts, **{name: text for name, text in said.items() if text}})
 
 
 def step_to_plain(frame: Frame, step: Step) -> dict[str, Any]:

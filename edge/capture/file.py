@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 
 from edge.capture.base import FrameInfo, FrameSource
+from edge.clock import NS_PER_S
 from edge.config import SceneConfig
 from edge.errors import SourceError
 from edge.records import Frame, Image, Role
 
 SUFFIXES = {".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".ogv", ".wmv", ".mjpeg", ".gif"}
 IRREGULAR = 0.25  #: a step that differs from the median step by more than this share makes a rate irregular
+
+SHORT_S, SHORT_SHARE = 0.5, 0.02  #: a clip that lacks more of its declared time than both of these was cut
 
 
 def matches(source: str) -> bool:
@@ -61,6 +64,7 @@ class ClipSource(FrameSource):
         self._damaged = 0
         self._closed = self._ended = False
         self._container, stream = self._open()
+        self._declared_s = _declared_s(self._container, stream)
         self.info = FrameInfo(
             str(path), 0, 0, float(stream.average_rate or 0), live=False, n_frames=stream.frames or None
         )
@@ -146,11 +150,21 @@ class ClipSource(FrameSource):
         if len(steps) and np.abs(steps / np.median(steps) - 1).max() > IRREGULAR:
             notes.append(f"irregular rate: steps of {steps.min() / 1e6:.1f} to {steps.max() / 1e6:.1f} ms")
         declared, decoded = self.info.n_frames, len(self._times_ns)
+        decoded_s = (self._times_ns[-1] + (np.median(steps) if len(steps) else 0)) / NS_PER_S if decoded else 0.0
         if ended and declared and declared != decoded:
             notes.append(f"{declared} pictures declared, {decoded} decoded")
+        elif ended and self._declared_s - decoded_s > max(SHORT_S, SHORT_SHARE * self._declared_s):
+            notes.append(f"{self._declared_s:.1f} s declared, {decoded_s:.1f} s decoded")
         if self._damaged:
             notes.append(f"{self._damaged} damaged or out of order")
         return "; ".join(notes)
+
+
+def _declared_s(container: Any, stream: Any) -> float:
+    """Return how long the pictures should last (s), or 0: a container's time is theirs only if nothing else is in it."""
+    if stream.duration:
+        return float(stream.duration * stream.time_base)
+    return container.duration / 1e6 if container.duration and len(container.streams) == 1 else 0.0
 
 
 def upright(image: Image, rotation_deg: int) -> Image:

@@ -19,8 +19,11 @@ from edge.records import Frame
 MS = 1_000_000
 
 
-def write_clip(path: Path, times_ms: list[int], *, width: int = 64, height: int = 32, pix_fmt: str = "yuv420p") -> Path:
+def write_clip(
+    path: Path, times_ms: list[int], *, width: int = 64, height: int = 32, pix_fmt: str = "yuv420p", noise: int = 0
+) -> Path:
     """Pictures whose left half is white and whose gray level on the right counts them."""
+    rng = np.random.default_rng(0)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=30, options={"crf": "10"})
         stream.width, stream.height, stream.pix_fmt = width, height, pix_fmt
@@ -28,6 +31,7 @@ def write_clip(path: Path, times_ms: list[int], *, width: int = 64, height: int 
         for index, time in enumerate(times_ms):
             image = np.full((height, width, 3), 20 * index, np.uint8)
             image[:, : width // 2] = 255
+            image -= rng.integers(0, noise + 1, image.shape, np.uint8)
             picture = av.VideoFrame.from_ndarray(image, format="bgr24")
             picture.pts, picture.time_base = time, Fraction(1, 1000)
             container.mux(stream.encode(picture))
@@ -156,6 +160,14 @@ def test_declared_and_decoded_pictures_are_both_said(data: Path) -> None:
         assert source.info.n_frames == 98
         assert len(frames(source)) == 95
         assert "98 pictures declared, 95 decoded" in source.info.note
+
+
+def test_a_clip_that_was_cut_says_what_it_lacks(tmp_path: Path) -> None:
+    clip = write_clip(tmp_path / "a.mkv", list(range(0, 3000, 250)), noise=15)
+    clip.write_bytes(clip.read_bytes()[: clip.stat().st_size // 2])
+    with open_clip(clip) as source:
+        assert len(frames(source)) < 12
+        assert "2.8 s declared, " in source.info.note
 
 
 def test_real_clip_times(data: Path) -> None:
