@@ -161,7 +161,7 @@ class ClipSource(FrameSource):
 
 
 def _declared_s(container: Any, stream: Any) -> float:
-    """Return how long the pictures should last (s), or 0: a container's time is theirs only if nothing else is in it."""
+    """Return how long the pictures should last (s), or 0; a container's time is theirs if nothing else is in it."""
     if stream.duration:
         return float(stream.duration * stream.time_base)
     return container.duration / 1e6 if container.duration and len(container.streams) == 1 else 0.0
