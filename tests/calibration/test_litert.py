@@ -26,7 +26,7 @@ def test_litert_torch_is_asked_for_by_name(artefacts: Path, pictures: Path, tmp_
         pytest.skip("litert-torch is installed")
     reference = load_manifest(artefacts / "mobilenet_v2-fp32")
     with pytest.raises(ModelError, match=r"needs litert-torch: .*; pip install litert-torch torchvision"):
-        litert.convert(reference, "mobilenet_v2", tmp_path / "w.pth", [])
+        next(litert.convert(reference, "mobilenet_v2", tmp_path / "w.pth", []))
 
 
 @pytest.mark.long
