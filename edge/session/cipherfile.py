@@ -6,8 +6,7 @@ import io
 import os
 import threading
 from collections.abc import Collection
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 SUFFIX = ".age"
 
@@ -15,15 +14,17 @@ SUFFIX = ".age"
 class CipherFile(io.RawIOBase):
     """Write-only and not seekable: age v1, encrypted to `recipients`, by a thread behind a pipe.
 
+    `output`, unbuffered, is closed with it.
+
     Raises
     ------
     OSError
         On `write` and `close`: it can't be written.
     """
 
-    def __init__(self, path: Path, recipients: Collection[str]) -> None:
+    def __init__(self, output: BinaryIO, recipients: Collection[str]) -> None:
         super().__init__()
-        self._output = path.open("wb", buffering=0)
+        self._output = output
         source, sink = os.pipe()
         self._source, self._sink = os.fdopen(source, "rb"), os.fdopen(sink, "wb", buffering=0)
         self._error: Exception | None = None

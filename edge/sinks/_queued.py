@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 
 from edge.errors import SinkError
 from edge.records import Event, RedactedFrame
 from edge.sinks.base import Sink
+
+log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 5.0
 
@@ -76,21 +79,21 @@ class QueuedSink(Sink):
             self.error = SinkError(self.name, f"didn't finish within {self._close_timeout_s:g} s and was left behind")
 
     def _run(self) -> None:
-        try:
-            while (item := self._next()) is not None:
-                if isinstance(item, Event):
-                    self._sink.event(item)
-                else:
-                    self._sink.picture(item)
-        except SinkError as error:
-            self.error = error
-        finally:
-            if not self._closing and self.error is None:
-                self.error = SinkError(self.name, "its thread ended by an error of the program")
+        for step in (self._hand_over, self._sink.close):
             try:
-                self._sink.close()
+                step()
             except SinkError as error:
                 self.error = self.error or error
+            except Exception as error:
+                self.error = self.error or SinkError(self.name, f"ended by an error of the program: {error!r}")
+                log.exception("sink %s", self.name)
+
+    def _hand_over(self) -> None:
+        while (item := self._next()) is not None:
+            if isinstance(item, Event):
+                self._sink.event(item)
+            else:
+                self._sink.picture(item)
 
     def _next(self) -> Event | RedactedFrame | None:
         with self._wake:

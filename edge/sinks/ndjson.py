@@ -14,9 +14,8 @@ from typing import Any
 from edge.config import Config
 from edge.errors import SinkError
 from edge.events import encode
-from edge.files import check_target
 from edge.records import Event
-from edge.sinks._output import open_output, recipients_for
+from edge.sinks._output import OutputFile, recipients_for
 from edge.sinks.base import Sink
 
 
@@ -31,21 +30,15 @@ class NdjsonSink(Sink):
     Raises
     ------
     SinkError
-        The folder can't be written, or a write fails (disk full).
+        The folder can't be written, a write fails (disk full), or another run writes the log.
     """
 
     name = "events"
 
     def __init__(self, path: Path, recipients: Collection[str] = ()) -> None:
         self._path = path
-        self._part = path.with_name(path.name + ".part")
         self._whole = False
-        check_target(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open_output(self._part, recipients)
-        except OSError as error:
-            raise SinkError(str(path), f"can't be written: {error.strerror}", fix="choose a writable folder") from error
+        self._file = OutputFile(path, recipients)
 
     def event(self, event: Event) -> None:
         try:
@@ -55,11 +48,4 @@ class NdjsonSink(Sink):
         self._whole = event.kind == "end"
 
     def close(self) -> None:
-        if self._file.closed:
-            return
-        try:
-            self._file.close()
-        except OSError as error:
-            raise SinkError(str(self._path), f"can't be finished: {error.strerror}") from error
-        if self._whole:
-            self._part.replace(self._path)
+        self._file.close(whole=self._whole)

@@ -10,17 +10,17 @@ import logging
 import queue
 import threading
 from collections.abc import Collection
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import cv2
 
 from edge.config import Config
 from edge.errors import SinkError
-from edge.files import check_target
 from edge.records import Event, Image, RedactedFrame
-from edge.sinks._output import open_output, recipients_for
+from edge.sinks._output import OutputFile, recipients_for
 from edge.sinks.base import Sink, require_redacted
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class VideoWriter:
     Raises
     ------
     SinkError
-        The file can't be written, or PyAV is missing.
+        The file can't be written, another run writes it, or PyAV is missing.
     """
 
     def __init__(self, path: Path, audio: Any = None, recipients: Collection[str] = ()) -> None:
@@ -64,17 +64,15 @@ class VideoWriter:
         if clip.suffix.lower() != ".mp4":
             raise SinkError(str(path), "unknown kind of clip", expected="a name that ends in .mp4, or .mp4.age")
         self._av = _import_av()
-        self._path, self._part = path, clip.with_suffix(".part.mp4" + (path.suffix if recipients else ""))
-        self._file: BinaryIO | None = None
-        check_target(path)
+        self._path = path
+        # Not a name: PyAV doesn't tell of every write of FFmpeg's that fails while a file ends.
+        self._file = OutputFile(path, recipients, flushed=True)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open_output(self._part, recipients) if recipients else None
-            output = self._file or str(self._part)
-            self._container: Any = self._av.open(output, "w", format="mp4", options=_CONTAINER)
+            self._container: Any = self._av.open(self._file, "w", format="mp4", options=_CONTAINER)
             self._audio = self._container.add_stream_from_template(audio) if audio is not None else None
         except (OSError, ValueError) as error:
-            raise SinkError(str(path), f"can't be written: {error}", fix="choose a writable folder") from error
+            self._file.close(whole=False, keep=False)
+            raise SinkError(str(path), f"can't be written: {error}") from error
         self._stream: Any = None
         self._size = (0, 0)
         self._last_pts = -1
@@ -125,18 +123,16 @@ class VideoWriter:
         if self._container is None:
             return
         container, self._container = self._container, None
+        empty = self._stream is None
         try:
-            if self._stream is not None and (whole or keep):
+            if not empty and (whole or keep):
                 container.mux(self._stream.encode(None))
             container.close()
-            if self._file:
-                self._file.close()
         except OSError as error:
-            raise SinkError(str(self._path), f"can't be finished: {error.strerror}") from error
-        if whole and self._stream is not None:
-            self._part.replace(self._path)
-        elif not keep or self._stream is None:
-            self._part.unlink(missing_ok=True)
+            self._file.close(whole=False, keep=keep)
+            if whole or keep:
+                raise SinkError(str(self._path), f"can't be finished: {error.strerror}") from error
+        self._file.close(whole=whole and not empty, keep=keep and not empty)
 
     def _start(self, size: tuple[int, int]) -> None:
         self._size = size
@@ -200,10 +196,16 @@ class VideoSink(Sink):
         if self._thread and self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
-        self._writer.close(whole=whole, keep=True)
+        self._writer.close(whole=whole and self._error is None, keep=True)
+        if self._thread and self._error:  # without a thread, who gave the picture was told
+            raise self._error
 
     def _write(self, frame: RedactedFrame) -> None:
-        self._writer.write(frame)
+        try:
+            self._writer.write(frame)
+        except SinkError as error:
+            self._error = error
+            raise
         if self._writer.note and not self._said:
             self._said = True
             log.warning("video: %s", self._writer.note)
@@ -211,10 +213,8 @@ class VideoSink(Sink):
     def _work(self) -> None:
         while (frame := self._queue.get()) is not None:
             if self._error is None:
-                try:
+                with suppress(SinkError):  # it is kept, and said by the next picture or at the end
                     self._write(frame)
-                except SinkError as error:
-                    self._error = error
 
 
 def _import_av() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_they_need_consent_and_two_recipients(study, tmp_path, capsys):
 
 def test_a_disk_that_fails_is_said_by_write_or_close(study):
     recipients = list(study.ring.recipients().values())
-    file = CipherFile(Path("/dev/full"), recipients)
+    file = CipherFile(io.FileIO("/dev/full", "w"), recipients)
 
     def fill() -> None:
         for _ in range(100):

@@ -44,6 +44,35 @@ def test_unwritable_folder(tmp_path: Path) -> None:
         opened(tmp_path / "file" / "events.ndjson")
 
 
+def test_one_run_at_a_time_writes_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "events.ndjson"
+    with opened(path) as sink:
+        sink.event(HEADER)
+        with pytest.raises(SinkError, match="is being written by another run"):
+            opened(path)
+        sink.event(Event(1, 5, 6, "end", {}))
+    assert len(list(read_log(path))) == 2
+
+
+def test_what_a_killed_run_left_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "events.ndjson"
+    (tmp_path / "events.ndjson.part").write_text("x" * 10_000)
+    with opened(path) as sink:
+        sink.event(HEADER)
+        sink.event(Event(1, 5, 6, "end", {}))
+    assert len(list(read_log(path))) == 2
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_log_whose_part_went_away_is_not_finished(tmp_path: Path) -> None:
+    sink = opened(tmp_path / "events.ndjson")
+    sink.event(HEADER)
+    sink.event(Event(1, 5, 6, "end", {}))
+    (tmp_path / "events.ndjson.part").unlink()
+    with pytest.raises(SinkError, match="can't be finished: No such file"):
+        sink.close()
+
+
 def test_off_by_default() -> None:
     assert open_sink(msgspec.convert({}, type(load())), {}) is None
 

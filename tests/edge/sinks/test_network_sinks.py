@@ -333,6 +333,17 @@ def test_a_full_disk_is_kept_as_the_sinks_error():
     assert sink.dropped_events == 1
 
 
+def test_a_sink_that_fails_while_it_closes_has_an_error(caplog):
+    class Unfinished(SlowDisk):
+        def close(self):
+            raise FileNotFoundError("events.ndjson.part")
+
+    sink = QueuedSink(Unfinished(), max_events=10, max_pictures=2)
+    sink.close()
+    assert "FileNotFoundError" in str(sink.error)
+    assert "events.ndjson.part" in caplog.text
+
+
 # -- LSL -------------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import av
@@ -79,6 +83,39 @@ def test_an_unfinished_clip_is_readable_and_does_not_have_the_name(tmp_path: Pat
     assert not path.exists()
     writer.close(whole=False)
     assert list(tmp_path.iterdir()) == [part]
+
+
+@contextmanager
+def file_limit(n_bytes: int) -> Iterator[None]:
+    """Let no file of this process grow beyond `n_bytes`: writes fail as on a full disk."""
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+@pytest.mark.parametrize("keep", [pytest.param(False, id="dropped"), pytest.param(True, id="kept")])
+def test_a_clip_that_the_disk_did_not_take_whole_does_not_get_the_name(tmp_path: Path, keep: bool) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (96, 128, 3), np.uint8)
+    writer = VideoWriter(tmp_path / "a.mp4")
+    with file_limit(4096):  # one fragment, that is written when the file ends
+        for index in range(5):
+            writer.write(RedactedFrame(index, index * 33 * MS, noise, "story", "scene", ()))
+        with pytest.raises(SinkError, match="can't be finished"):
+            writer.close(keep=keep)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.part.mp4"] * keep
+
+
+def test_one_run_at_a_time_writes_a_clip(tmp_path: Path) -> None:
+    with VideoSink(tmp_path / "a.mp4") as sink:
+        sink.picture(picture(0, 0))
+        with pytest.raises(SinkError, match="is being written by another run"):
+            VideoWriter(tmp_path / "a.mp4")
+    assert len(read(tmp_path / "a.mp4")) == 1
 
 
 def test_only_a_redacted_picture_is_taken(tmp_path: Path) -> None:
