@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     from edge.session.layout import SessionPaths
+    from edge.session.verify import Verdict
 
 Dir = Annotated[str, typer.Option("--keys", help="Key folder; default EMOGAZE_KEYS, else ~/.config/emogaze/keys.")]
 Session = Annotated[Path, typer.Argument(help="The session's folder.")]
@@ -68,16 +73,12 @@ def verify(
     from dataclasses import asdict
 
     from edge.commands.base import emit_json
-    from edge.keys import KeyRing, keys_dir, parse_public
+    from edge.keys import parse_public
     from edge.session.layout import find_session
     from edge.session.verify import EXIT_CODES
-    from edge.session.verify import verify as check
 
-    paths = find_session(session)
     trusted = [parse_public(path.read_text(), str(path)) for path in trust or []]
-    ring_keys = list(KeyRing(keys_dir(dir)).signers().values())
-    opened = _opened(paths, identity) if identity else ""
-    verdict = check(paths, identity=opened, trusted=trusted or ring_keys, need_trust=bool(trusted))
+    verdict = _verdict(find_session(session), identity, dir, trusted)
     if json:
         emit_json("session_verify", {"identity": bool(identity), "trust": len(trusted)}, asdict(verdict))
     else:
@@ -90,6 +91,15 @@ def verify(
         for problem in verdict.problems:
             print(f"  {problem}")
     raise typer.Exit(EXIT_CODES[verdict.state])
+
+
+def _verdict(paths: SessionPaths, identity: Path | None, dir: str, trusted: Sequence[Ed25519PublicKey] = ()) -> Verdict:
+    from edge.keys import KeyRing, keys_dir
+    from edge.session.verify import verify
+
+    known = trusted or list(KeyRing(keys_dir(dir)).signers().values())
+    opened = _opened(paths, identity) if identity else ""
+    return verify(paths, identity=opened, trusted=known, need_trust=bool(trusted))
 
 
 def _opened(paths: SessionPaths, identity: Path) -> str:
@@ -148,7 +158,10 @@ def export(
     role: Annotated[str, typer.Option(help="Which camera's pictures (MP4).")] = "scene",
     dir: Dir = "",
 ) -> None:
-    """Export events to CSV, Parquet or NDJSON, or the redacted pictures to MP4. The copy isn't encrypted."""
+    """Export events to CSV, Parquet or NDJSON, or the redacted pictures to MP4. The copy isn't encrypted.
+
+    Of a session that isn't complete, what is whole is exported; that is said, and the exit code is that of `verify`.
+    """
     from edge.exports import export
     from edge.files import private_files
 
@@ -158,6 +171,7 @@ def export(
     print(f"{output}: {done.n} {'pictures' if output.suffix == '.mp4' else 'rows'}; not encrypted, keep it safe")
     if done.left_out:
         print(f"  not in the table: {', '.join(done.left_out)} (--kind gaze and --kind faces; all is in .ndjson)")
+    _exit_as_verify(session, identity, dir)
 
 
 def anonymise(
@@ -166,7 +180,10 @@ def anonymise(
     output: Annotated[Path, typer.Option("-o", help="A .ndjson file.")],
     dir: Dir = "",
 ) -> None:
-    """Export events without names, device serials, sources and absolute dates, and print what was removed."""
+    """Export events without names, device serials, sources and absolute dates, and print what was removed.
+
+    Exit codes as those of `export`.
+    """
     from edge.exports import anonymise
     from edge.files import private_files
 
@@ -176,6 +193,7 @@ def anonymise(
     print(f"{output}: {n} events; times stay, they count from the start of the device")
     for key, count in sorted(removed.items()):
         print(f"  removed {key}: {count}")
+    _exit_as_verify(session, identity, dir)
 
 
 def purge(
@@ -206,6 +224,19 @@ def audit(dir: Dir = "", json: Json = False) -> None:
         if log.problem:
             print(f"BROKEN: {log.problem}")
     raise typer.Exit(4 if log.problem else 0)
+
+
+def _exit_as_verify(session: Path, identity: Path, dir: str) -> None:
+    """Say on stderr what an export lacks of the session that was recorded, and exit as `verify` does."""
+    from edge.session.layout import find_session
+    from edge.session.verify import EXIT_CODES
+
+    verdict = _verdict(find_session(session), identity, dir)
+    if verdict.state != "complete":
+        first, *others = verdict.problems
+        more = f" (and {len(others)} more: `emogaze session verify`)" if others else ""
+        print(f"the session is {verdict.state}: {first}{more}; what is whole was exported", file=sys.stderr)
+    raise typer.Exit(EXIT_CODES[verdict.state])
 
 
 def _audit_export(dir: str, session: Path, action: str, output: Path) -> None:

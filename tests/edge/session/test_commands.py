@@ -72,10 +72,13 @@ def test_from_keys_to_consent(emogaze, tmp_path):
 
 @pytest.fixture
 def recorded(study):
+    return record(study, [np.full((48, 64, 3), 40 * i, np.uint8) for i in range(5)])
+
+
+def record(study, images: list[np.ndarray]) -> Path:
     with study.open() as sink:
-        for i in range(5):
+        for i, image in enumerate(images):
             sink.event(Event(i, i * 10, i * 10, "score", {"score": {"fcc": i / 4}, "source": "cam-serial-77"}))
-            image = np.full((48, 64, 3), 40 * i, np.uint8)
             sink.picture(RedactedFrame(i, i * 33_333_333, image, "cam", "scene", ()))
     return next(study.recordings.glob("*Z-*"))
 
@@ -195,6 +198,24 @@ def test_export_to_mp4_keeps_times(emogaze, export, study, recorded, tmp_path):
         frames = list(container.decode(video=0))
     assert [round(frame.time * 30) for frame in frames] == [0, 1, 2, 3, 4]
     assert abs(int(frames[3].to_ndarray(format="rgb24").mean()) - 120) < 6
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".ndjson", ".mp4"])
+@pytest.mark.parametrize(("state", "code"), [("torn", 3), ("shortened", 5)])
+def test_an_export_of_an_incomplete_session_says_so(emogaze, study, tmp_path, suffix, state, code):
+    noise = np.random.default_rng(0).integers(0, 256, (8, 320, 320, 3), np.uint8)
+    recorded = record(study, list(noise))  # several chunks: the first ones outlive a cut
+    if state == "torn":  # killed before it was closed: the last line isn't there
+        chain = next(recorded.glob("*.chain"))
+        chain.write_bytes(b"".join(chain.read_bytes().splitlines(keepends=True)[:-1]))
+    else:
+        segment = next(recorded.glob("*.mcap.age"))
+        segment.write_bytes(segment.read_bytes()[:-10])
+    output = tmp_path / f"a{suffix}"
+    done = emogaze("session", "export", recorded, "-i", study.identity, "-o", output, keys=study.ring.folder)
+    assert done.returncode == code
+    assert done.stderr.startswith(f"the session is {state}: ") and done.stderr.count("\n") == 1
+    assert output.exists() and "not encrypted" in done.stdout
 
 
 def test_export_refuses_what_it_cannot_do(emogaze, export, study, recorded, tmp_path):
