@@ -13,7 +13,7 @@ from typing import Any
 from edge.errors import RecordingError
 from edge.events import encode
 from edge.export_rows import Row, columns, rows
-from edge.files import atomic_path
+from edge.files import atomic_path, refuse_source
 from edge.records import Event, RedactedFrame
 from edge.session.read import Gap, read_events, read_items
 from edge.session.segment import Picture, SegmentBody
@@ -68,6 +68,7 @@ def export(session: Path, identity: Path, output: Path, *, kind: str, role: str)
     """
     tables: dict[str, Callable[[Path, list[Row]], int]] = {".csv": _write_csv, ".parquet": _write_parquet}
     left_out: list[str] = []
+    refuse_source(output, identity)
     if output.suffix == ".mp4":
         n, what = _write_mp4(output, _pictures(session, identity, role)), f"pictures of the {role} camera"
     elif output.suffix in (*tables, ".ndjson"):
@@ -97,6 +98,7 @@ def anonymise(session: Path, identity: Path, output: Path) -> tuple[int, dict[st
     """Write events without what names a person, device or date; return their number and what was removed how often."""
     removed: Counter[str] = Counter()
     n = 0
+    refuse_source(output, identity)
     with atomic_path(output) as part, part.open("wb") as file:
         for event in read_events(session, identity):
             payload = _without_identity(event.payload, removed)

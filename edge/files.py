@@ -28,6 +28,24 @@ def check_target(path: Path) -> None:
         raise SinkError(str(path), "is there and is no file", fix="name a file")
 
 
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two names are one file, through symbolic and hard links; of a file that isn't there yet, one place."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def refuse_source(output: Path, *sources: Path | None) -> None:
+    """Refuse to write over what is read.
+
+    Raises
+    ------
+    SinkError
+    """
+    if any(source is not None and is_same_file(source, output) for source in sources):
+        raise SinkError(str(output), "is the source itself", fix="choose another output")
+
+
 @contextmanager
 def private_files() -> Iterator[None]:
     """Make files created inside readable by their owner alone: gaze, scores and pictures in the clear."""

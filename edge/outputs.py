@@ -17,9 +17,10 @@ from edge.clock import monotonic_ns
 from edge.config import Config, to_dict
 from edge.consent import ConsentError, LimitedSink, load_consent
 from edge.dp.sink import PrivateSink
-from edge.errors import ConfigError
+from edge.errors import ConfigError, SinkError
+from edge.files import is_same_file
 from edge.records import Event, RedactedFrame
-from edge.sinks._output import is_encrypted
+from edge.sinks._output import is_encrypted, part_of
 from edge.sinks.base import Sink
 
 #: Settings of `sinks` that name a file in the clear.
@@ -66,6 +67,53 @@ class Emitter:
         faces = [events.to_plain(face) for face in frame.faces]
         payload = {"frame_id": frame.frame_id, "withheld": frame.withheld, "reason": frame.reason, "faces": faces}
         self.event("picture", frame.t_ns, payload)
+
+
+def refuse_overwriting(config: Config, file: Path | None = None) -> None:
+    """Refuse file sinks that would take the place of what the run reads, or of each other.
+
+    Parameters
+    ----------
+    config : Config
+    file : Path, optional
+        The settings file.
+
+    Raises
+    ------
+    SinkError
+    """
+    taken = [(key, Path(text)) for key, text in _read_files(config).items() if text]
+    if config.environment.cache:
+        taken += [("environment.cache", path) for path in Path(config.environment.cache).glob("*")]
+    if file is not None:
+        taken.append(("the settings file", file))
+    for name in PLAINTEXT:
+        if not (text := getattr(config.sinks, name)):
+            continue
+        written = (Path(text), part_of(Path(text)))
+        for key, path in taken:
+            if any(is_same_file(path, other) for other in written):
+                what = f"is {key} too" if key.startswith("sinks.") else f"is the source itself, {key}"
+                raise SinkError(f"sinks.{name} = {text}", what, fix="choose another output")
+        taken += [(f"sinks.{name}", path) for path in written]
+
+
+def _read_files(config: Config) -> dict[str, str]:
+    """Return the settings that may name a file to read, as paths; cameras and streams are among them."""
+    played = {
+        "scene.source": config.scene.source,
+        "face_camera.source": config.face_camera.source,
+        "gaze.source": config.gaze.source,
+    }
+    return {
+        **{key: text.removeprefix("paced:").removesuffix("?loop") for key, text in played.items()},
+        "gaze.geometry": config.gaze.geometry,
+        "gaze.calibration": config.gaze.calibration,
+        "governor.ladder": config.governor.ladder,
+        "telemetry.source": config.telemetry.source,
+        "record.consent": config.record.consent,
+        "dp.ledger": config.dp.ledger,
+    }
 
 
 def refused_sinks(config: Config) -> list[str]:

@@ -24,12 +24,13 @@ from edge.capture.images import list_pictures, read_picture
 from edge.config import FixationConfig, GazeConfig, ModelsConfig, RedactConfig, SceneConfig
 from edge.errors import SinkError, SourceError
 from edge.faces import FaceDetector
-from edge.files import write_atomic
+from edge.files import refuse_source, write_atomic
 from edge.gaze.fixations import FixationDetector, usable
 from edge.gaze.sources import open_gaze, open_mapping
 from edge.privacy import Gaze, Redactor
 from edge.recall import RecallSearch
 from edge.records import Face, Frame, Image, RedactedFrame
+from edge.sinks._output import part_of
 from edge.sinks.video import VideoWriter
 from edge.tracking import distinct
 
@@ -157,8 +158,9 @@ def plan(source: Path, output: Path) -> list[tuple[Path, Path]]:
         if not clip and one.suffix.lower() not in PICTURE_SUFFIXES:
             known = f"a picture ({', '.join(sorted(PICTURE_SUFFIXES))}) or a clip ({', '.join(sorted(CLIP_SUFFIXES))})"
             raise SourceError(str(one), f"is of unknown kind {one.suffix!r}", expected=known)
-        if other.exists() and one.samefile(other):
-            raise SinkError(str(other), "is the source itself", fix="choose another output")
+        refuse_source(other, one)
+        if clip:
+            refuse_source(part_of(other), one)  # what a killed run left of the same clip
         if other.suffix.lower() not in kinds:
             what = f"the covered copy of {'the clip' if clip else 'a picture'} {one.name}"
             problem = f"{what} can't be of kind {other.suffix!r}"

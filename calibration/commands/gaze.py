@@ -27,12 +27,14 @@ def gaze(
     """Fit a correction of gaze directions on nine points and validate it on others."""
     from calibration.gaze import calibrate, read_targets
     from edge.config import load
+    from edge.files import refuse_source
     from edge.gaze.calibration import TERMS, write_calibration
     from edge.gaze.sources import open_gaze, open_mapping
     from edge.records import RawGaze
 
     if model not in TERMS:
         raise typer.BadParameter(f"--model {model}: expected one of {', '.join(TERMS)}")
+    refuse_source(output, recording, targets)
     config = load(overrides=[f"gaze.source={recording}", *(set_ or [])]).gaze
     with open_gaze(config) as source:
         mapping = open_mapping(source, config)

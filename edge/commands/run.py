@@ -31,7 +31,7 @@ def run(
     from edge.errors import ConfigError
     from edge.files import private_files
     from edge.keys import harden_process
-    from edge.outputs import public_settings
+    from edge.outputs import public_settings, refuse_overwriting
     from edge.stopping import stop_on_signals
 
     overrides = list(set_ or [])
@@ -43,6 +43,7 @@ def run(
         problem = "is not set" if len(unset) == 1 else "are not set"
         fix = f"set it in a file (-c) or with {' and '.join(unset)}"
         raise ConfigError(" and ".join(unset.values()), problem, fix=fix)
+    refuse_overwriting(settings, config)
     harden_process()
     with private_files(), stop_on_signals() as stop:  # a live run ends by a signal, and has its own way to
         if is_live(settings.scene):

@@ -26,9 +26,11 @@ def gaze_simulate(
     noise: Annotated[float, typer.Option(min=0, max=5, help="standard deviation, degrees")] = 0.05,
 ) -> None:
     """Write a gaze recording of a simulated eye (fixations, saccades, blinks, noise), marked as simulated."""
+    from edge.files import refuse_source
     from edge.gaze.geometry import Camera
     from edge.gaze.simulator import EyeModel, free_looks, read_looks, simulate, write_csv
 
+    refuse_source(output, targets)
     camera = None
     if size:
         try:

@@ -43,13 +43,14 @@ def export(
     identity: Identity = None,
 ) -> None:
     """Release statistics of fixations and FCC with noise. The budget is spent before anything is written."""
-    from edge.files import write_json
+    from edge.files import refuse_source, write_json
     from host_tools.privacy.export import Release, read_recording, release
 
     try:
         what = Release(epsilon, delta, unit, _grid(grid), series_s)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    refuse_source(output, *recordings, ledger, identity)
     read = [read_recording(path, identity) for path in recordings]
     book = _ledger(ledger, budget_epsilon, budget_delta)
     body = release(read, what, book)

@@ -12,8 +12,9 @@ from kept_sink import Kept
 
 from edge.config import Config, from_dict, load
 from edge.consent import KINDS, SCORE_KEYS, new_consent
+from edge.errors import SinkError
 from edge.keys import KeyRing, new_signing_pair, read_private
-from edge.outputs import guard_sinks, public_settings, refused_sinks
+from edge.outputs import guard_sinks, public_settings, refuse_overwriting, refused_sinks
 from edge.records import Event
 
 
@@ -95,3 +96,34 @@ def test_headers_show_no_passwords_of_cameras():
     shown = public_settings(load(overrides=["scene.source='rtsp://me:secret@10.0.0.7/ch1'", "gaze.source='a.csv'"]))
     assert (shown["scene"]["source"], shown["gaze"]["source"]) == ("rtsp://10.0.0.7/ch1", "a.csv")
     assert "secret" not in json.dumps(shown)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"scene": "a.mp4", "video": "a.mp4"}, "itself, scene.source", id="scene"),
+        pytest.param({"scene": "paced:a.mp4?loop", "video": "./a.mp4"}, "itself, scene.source", id="paced"),
+        pytest.param({"scene": "a.part.mp4", "video": "a.mp4"}, "itself, scene.source", id="part"),
+        pytest.param({"face_camera": "a.mp4", "video": "symbolic.mp4"}, "itself, face_camera.source", id="symlink"),
+        pytest.param({"gaze": "g.csv", "events": "g.csv"}, "itself, gaze.source", id="gaze"),
+        pytest.param({"gaze": "g.csv", "summary": "hard.csv"}, "itself, gaze.source", id="hard-link"),
+        pytest.param({"environment": "cache", "summary": "cache/e.json"}, "itself, environment.cache", id="cache"),
+        pytest.param({"summary": "run.toml"}, "itself, the settings file", id="settings"),
+        pytest.param({"events": "z.json", "summary": "new/../z.json"}, "summary = .* is sinks.events too", id="twins"),
+    ],
+)
+def test_an_output_takes_the_place_of_nothing_that_is_read_or_written(tmp_path, monkeypatch, settings, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.mp4", "a.part.mp4", "g.csv", "run.toml"):
+        Path(name).write_text(name)
+    Path("symbolic.mp4").symlink_to("a.mp4")
+    Path("hard.csv").hardlink_to("g.csv")
+    Path("cache").mkdir()
+    Path("cache/e.json").touch()
+    sinks = {key: text for key, text in settings.items() if key in ("events", "video", "summary")}
+    read = {key: settings[key] for key in settings.keys() - sinks.keys()}
+    sections = {key: {"cache" if key == "environment" else "source": text} for key, text in read.items()}
+    with pytest.raises(SinkError, match=message):
+        refuse_overwriting(from_dict({**sections, "sinks": sinks}, thing="test"), Path("run.toml"))
+    others = {"events": "e.ndjson", "video": "v.mp4", "summary": "s.json"}
+    refuse_overwriting(from_dict({**sections, "sinks": others}, thing="test"), Path("run.toml"))

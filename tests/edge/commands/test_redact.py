@@ -204,6 +204,7 @@ def test_a_covered_face_is_no_longer_detected(data: Path, artefacts: Path, tmp_p
         pytest.param(["broken.jpg", "-o", "out.jpg"], "can't be read as a picture", id="unreadable-still"),
         pytest.param(["empty", "-o", "out"], "holds no pictures", id="empty-folder"),
         pytest.param(["a.png", "-o", "a.png"], "is the source itself", id="onto-itself"),
+        pytest.param(["b.part.mp4", "-o", "b.mp4"], "is the source itself", id="onto-its-part"),
         pytest.param(["a.png", "-o", "out.xyz"], "a.png can't be of kind '.xyz'", id="unknown-kind"),
         pytest.param(["a.heic", "-o", "out"], "a.heic: is of unknown kind '.heic'", id="unknown-source"),
         pytest.param(["a.gif", "-o", "b.gif"], "the clip a.gif can't be of kind '.gif'", id="clip-as-gif"),
@@ -215,7 +216,7 @@ def test_a_covered_face_is_no_longer_detected(data: Path, artefacts: Path, tmp_p
 def test_bad_input_ends_in_one_line_and_leaves_no_output(
     artefacts: Path, tmp_path: Path, args: list[str], message: str
 ) -> None:
-    for name in ("broken.mp4", "broken.jpg"):
+    for name in ("broken.mp4", "broken.jpg", "b.part.mp4"):
         (tmp_path / name).write_text("nothing of the kind")
     (tmp_path / "empty").mkdir()
     cv2.imwrite(str(tmp_path / "a.png"), np.zeros((40, 40, 3), np.uint8))
