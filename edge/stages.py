@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from edge.adaptive import AdaptiveEmbedder, AsynchronousEmbedder, Embedded
@@ -33,16 +34,19 @@ class NetworkStages:
         names = config.models
         self._redact = config.redact
         self._detectors = Detectors.open(names)
-        self._detectors.warm(config.redact.recall_size_px)  # it takes most memory, and the others find room in that
+        with ThreadPoolExecutor(1) as beside:
+            # It takes most memory, and the others find room in that; its first run is slow.
+            warmed = beside.submit(self._detectors.warm, config.redact.recall_size_px)
+            self.ladder = read_ladder(Path(config.governor.ladder)) if config.governor.ladder else None
+            if self.ladder:
+                self._embedder = AdaptiveEmbedder.open(self.ladder, names, config.score, timer)
+            else:
+                self._embedder = AdaptiveEmbedder([Embedder(open_model(names.embedder, names), config.score, timer)])
+            self._emotion = EmotionClassifier(open_model(names.emotion, names)) if names.emotion else None
+            warmed.result()
         self.recall = self._detectors.on_stream(config.redact)  #: on a frame; None where there is no recall detector
-        self.ladder = read_ladder(Path(config.governor.ladder)) if config.governor.ladder else None
-        if self.ladder:
-            self._embedder = AdaptiveEmbedder.open(self.ladder, names, config.score, timer)
-        else:
-            self._embedder = AdaptiveEmbedder([Embedder(open_model(names.embedder, names), config.score, timer)])
         asynchronous = live and config.governor.asynchronous
         self._beside = AsynchronousEmbedder(self._embedder.embed) if asynchronous else None
-        self._emotion = EmotionClassifier(open_model(names.emotion, names)) if names.emotion else None
 
     @property
     def embedders(self) -> list[Model]:
@@ -78,15 +82,13 @@ class NetworkStages:
         return sum(m.inference_ns for m in self.models if recall is None or m is not recall.model)
 
     def warm(self, frame: Frame) -> None:
-        """Run every network once on a picture: the first run is the slow one."""
+        """Run every network once on a picture: the first run is the slow one. The recall detector had its own."""
         middle = Fixation(-1, 0, 0, frame.width / 2, frame.height / 2, 0.0, 0.0, 0.0, 0, "ongoing")
         self.faces(frame)
         self._embedder.embed(frame, middle, 0)
         if self._emotion is not None:
             box = (0.0, 0.0, float(frame.width), float(frame.height))
             self._emotion.classify(frame.image, box, frame.t_ns, "wearer")
-        if self.recall is not None:
-            self.recall(frame)
 
     def close(self) -> None:
         if self._beside is not None:
