@@ -6,7 +6,7 @@ bounds. `load` merges a preset, a file and `key=value` overrides, in that order,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,8 +21,8 @@ def _number(description: str, *, ge: float | None = None, le: float | None = Non
     return msgspec.Meta(description=description, ge=ge, le=le)
 
 
-def _text(description: str) -> msgspec.Meta:
-    return msgspec.Meta(description=description)
+def _text(description: str, *, max_length: int | None = None) -> msgspec.Meta:
+    return msgspec.Meta(description=description, max_length=max_length)
 
 
 class Section(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -33,17 +33,17 @@ class SceneConfig(Section, frozen=True):
     """The camera that sees what the person looks at."""
 
     source: Annotated[str, _text("clip, folder of pictures, camera index or path, rtsp://, http://, csi://0")] = ""
-    start_s: Annotated[float, _number("skip a clip's first seconds", ge=0)] = 0.0
-    end_s: Annotated[float, _number("stop a clip here; 0 = at its end", ge=0)] = 0.0
+    start_s: Annotated[float, _number("skip a clip's first seconds", ge=0, le=1e6)] = 0.0
+    end_s: Annotated[float, _number("stop a clip here; 0 = at its end", ge=0, le=1e6)] = 0.0
     rate_hz: Annotated[float, _number("declared picture rate; a folder of pictures needs it", ge=0, le=1000)] = 0.0
     width_px: Annotated[int, _number("picture width to ask a camera for; 0 = its own", ge=0, le=16384)] = 0
     height_px: Annotated[int, _number("picture height to ask a camera for; 0 = its own", ge=0, le=16384)] = 0
     pixel_format: Annotated[
-        str, _text("four-character V4L2 format to ask for, such as MJPG, GREY or Y10; empty = any")
+        str, _text("four-character V4L2 format to ask for, such as MJPG, GREY or Y10; empty = any", max_length=4)
     ] = ""
     open_ms: Annotated[int, _number("a live camera must deliver its first picture within", ge=100, le=60000)] = 4000
-    silent_ms: Annotated[int, _number("a live camera that is silent for longer is stale", ge=1)] = 500
-    frozen_ms: Annotated[int, _number("identical pictures for longer are stale; 0 = never", ge=0)] = 2000
+    silent_ms: Annotated[int, _number("a live camera that is silent for longer is stale", ge=1, le=3_600_000)] = 500
+    frozen_ms: Annotated[int, _number("identical pictures for longer are stale; 0 = never", ge=0, le=3_600_000)] = 2000
 
     @property
     def frozen_after_ms(self) -> int:
@@ -73,8 +73,8 @@ class GazeConfig(Section, frozen=True):
     calibration: Annotated[str, _text("gaze_calibration.json to apply; empty = none")] = ""
     allow_lsl: Annotated[bool, _text("allow LSL streams in and out, which nobody encrypts or authenticates")] = True
     lsl_scope: Annotated[Literal["machine", "link", "site"], _text("how far LSL streams are looked for")] = "machine"
-    offset_ms: Annotated[float, _number("added to gaze times to bring them onto the camera's")] = 0.0
-    silent_ms: Annotated[int, _number("gaze silent for longer is stale", ge=1)] = 200
+    offset_ms: Annotated[float, _number("added to gaze times to bring them onto the camera's", ge=-4e12, le=4e12)] = 0.0
+    silent_ms: Annotated[int, _number("gaze silent for longer is stale", ge=1, le=3_600_000)] = 200
     wait_ms: Annotated[int, _number("a frame waits at most this long for its gaze", ge=0, le=1000)] = 50
 
 
@@ -82,7 +82,9 @@ class AuxConfig(Section, frozen=True):
     """Streams that are recorded beside the scores: EEG, heart rate, markers."""
 
     streams: Annotated[tuple[str, ...], _text("LSL streams, as in lsl:NAME or lsl:type=EEG")] = ()
-    silent_ms: Annotated[int, _number("a stream silent for longer, and for 3 samples, is noted", ge=1)] = 500
+    silent_ms: Annotated[
+        int, _number("a stream silent for longer, and for 3 samples, is noted", ge=1, le=3_600_000)
+    ] = 500
 
 
 class FixationConfig(Section, frozen=True):
@@ -137,7 +139,9 @@ class ScoreConfig(Section, frozen=True):
             "grey levels by which no block of a still scene differs: its embedding is kept; 0 = never", ge=0, le=255
         ),
     ] = 2.0
-    deadline_ms: Annotated[int, _number("a score later than this is counted as a missed deadline", ge=1)] = 100
+    deadline_ms: Annotated[
+        int, _number("a score later than this is counted as a missed deadline", ge=1, le=3_600_000)
+    ] = 100
 
 
 class GovernorConfig(Section, frozen=True):
@@ -146,9 +150,11 @@ class GovernorConfig(Section, frozen=True):
     ladder: Annotated[str, _text("ladder.json by `emogaze tune`; empty = models.embedder alone")] = ""
     battery_low_percent: Annotated[float, _number("less charge asks for the fastest rung", ge=0, le=100)] = 30.0
     battery_hysteresis: Annotated[float, _number("points above it at which that ends", ge=0, le=100)] = 5.0
-    min_side_px: Annotated[int, _number("pictures with a smaller short side ignore the battery", ge=0)] = 720
+    min_side_px: Annotated[int, _number("pictures with a smaller short side ignore the battery", ge=0, le=16384)] = 720
     temperature_high_c: Annotated[float, _number("from here on rungs are given up, one per dwell", ge=0, le=150)] = 80.0
-    temperature_hysteresis_c: Annotated[float, _number("degrees below it at which they are given back", ge=0)] = 5.0
+    temperature_hysteresis_c: Annotated[
+        float, _number("degrees below it at which they are given back", ge=0, le=150)
+    ] = 5.0
     low_power_modes: Annotated[tuple[str, ...], _text("power modes that ask for the fastest rung")] = (
         "low-power",
         "7W",
@@ -196,7 +202,9 @@ class SinksConfig(Section, frozen=True):
     video: Annotated[str, _text("redacted pictures as H.264 MP4")] = ""
     summary: Annotated[str, _text("what the run did, as JSON")] = ""
     publish: Annotated[str, _text("ZeroMQ address for subscribers, such as tcp://127.0.0.1:5571")] = ""
-    publish_hwm: Annotated[int, _number("messages that wait for a slow subscriber before it loses some", ge=1)] = 200
+    publish_hwm: Annotated[
+        int, _number("messages that wait for a slow subscriber before it loses some", ge=1, le=1_000_000)
+    ] = 200
     curve: Annotated[bool, _text("encrypt, and admit listed clients alone; always so beyond this machine")] = False
     publish_preview: Annotated[
         str, _text("address for previews of clients with the right `preview`; with curve, previews go nowhere else")
@@ -213,9 +221,11 @@ class LiveConfig(Section, frozen=True):
     control: Annotated[str, _text("control socket; empty = in the runtime folder, off = none")] = ""
     control_address: Annotated[str, _text("ZeroMQ address for commands of clients with the right `control`")] = ""
     sync_ms: Annotated[float, _number("gaze and picture further apart than this is a fault", ge=1, le=1000)] = 50.0
-    queue_events: Annotated[int, _number("events that wait for a slow sink before some are dropped", ge=10)] = 10_000
+    queue_events: Annotated[
+        int, _number("events that wait for a slow sink before some are dropped", ge=10, le=1_000_000)
+    ] = 10_000
     queue_pictures: Annotated[
-        int, _number("pictures that wait for redaction, or for a slow sink, before the oldest goes", ge=1)
+        int, _number("pictures that wait for redaction, or for a slow sink, before the oldest goes", ge=1, le=10_000)
     ] = 16
     log_format: Annotated[Literal["text", "json"], _text("form of the log lines")] = "text"
     log_level: Annotated[Literal["debug", "info", "warning", "error"], _text("the least that is logged")] = "info"
@@ -232,11 +242,15 @@ class RecordConfig(Section, frozen=True):
     checkpoint_s: Annotated[float, _number("a signed checkpoint this often", ge=0.1, le=60)] = 10.0
     segment_mb: Annotated[float, _number("a segment ends at this size", ge=0.25, le=4096)] = 256.0
     segment_s: Annotated[float, _number("or at this age", ge=1, le=86400)] = 600.0
-    min_free_mb: Annotated[int, _number("recording stops cleanly when less space than this is left", ge=0)] = 256
+    min_free_mb: Annotated[
+        int, _number("recording stops cleanly when less space than this is left", ge=0, le=1_000_000_000)
+    ] = 256
     jpeg_quality: Annotated[int, _number("quality of recorded pictures", ge=10, le=100)] = 85
-    queue: Annotated[int, _number("events and pictures that wait for the disk; more are dropped, counted", ge=8)] = 2048
+    queue: Annotated[
+        int, _number("events and pictures that wait for the disk; more are dropped, counted", ge=8, le=1_000_000)
+    ] = 2048
     retention_days: Annotated[
-        float, _number("older sessions lose their key when a session starts; 0 = never", ge=0)
+        float, _number("older sessions lose their key when a session starts; 0 = never", ge=0, le=36500)
     ] = 0.0
 
 
@@ -294,21 +308,23 @@ def load(path: Path | None = None, overrides: Iterable[str] = (), *, preset: str
     ConfigError
         A file that can't be read, an unknown key, a value of the wrong type or out of bounds.
     """
-    given = parse_toml(path) if path else {}
+    given, overrides = parse_toml(path) if path else {}, list(overrides)
     for text in overrides:
         override(given, text, Config())
     name = str(given.get("preset", preset))
     merged = merge(read_preset(name), given) if name else given
-    return from_dict(merged, thing=str(path) if path else "configuration")
+    return from_dict(merged, thing=str(path) if path else "configuration", overrides=overrides)
 
 
-def from_dict(values: dict[str, Any], *, thing: str) -> Config:
-    """Check `values` and return the Config; `thing` names them in errors."""
+def from_dict(values: dict[str, Any], *, thing: str, overrides: Sequence[str] = ()) -> Config:
+    """Check `values` and return the Config; errors name `thing`, or the one of `overrides` that set what is wrong."""
     refuse_nan(values)
     try:
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
-        raise ConfigError(thing, explain(str(error), Config)) from None
+        key, problem, expected, got = explain(str(error), Config, values)
+        said = [text for text in overrides if text.partition("=")[0].strip() == key]
+        raise ConfigError(f"--set {said[-1]}" if said else thing, problem, expected=expected, got=got) from None
     _check_lsl(config)
     if config.keys.dir and not config.models.publishers:
         models = msgspec.structs.replace(config.models, publishers=str(Path(config.keys.dir) / "models"))

@@ -198,7 +198,8 @@ class EnvironmentCache:
             np.save(folder / f"mean_{scale}.npy", transform.mean)
             if transform.projection is not None:
                 np.save(folder / f"projection_{scale}.npy", transform.projection)
-            faiss.write_index(index, str(folder / f"{scale}.faiss"))
+            # Not `write_index`, which tells of a full disk as a RuntimeError.
+            (folder / f"{scale}.faiss").write_bytes(faiss.serialize_index(index).data)
         for view, picture in enumerate(self._pictures):
             if picture:
                 (folder / _picture_name(view)).write_bytes(picture)

@@ -155,7 +155,7 @@ def tiles(width: int, height: int, window: str) -> list[tuple[int, int, int]]:
     """Return (x, y, side) of squares at each scale that cover a picture edge to edge, half overlapping."""
     base = window_px(width, height, window)
     result = []
-    for side in dict.fromkeys(min(round(base * scale), width, height) for scale in SCALES):
+    for side in dict.fromkeys(max(1, min(round(base * scale), width, height)) for scale in SCALES):
         columns, rows = (_starts(length, side) for length in (width, height))
         result += [(x, y, side) for y in rows for x in columns]
     return result

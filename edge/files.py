@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -15,17 +16,24 @@ from typing import Any, TypeVar, overload
 from edge.errors import SinkError
 
 T = TypeVar("T")
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def check_target(path: Path) -> None:
-    """Refuse a name that a folder, a device or a pipe has: a finished file would take its place.
+    """Refuse a name that a folder, a device or a pipe has, whose place a finished file would take, or below a file.
 
     Raises
     ------
     SinkError
     """
-    if path.exists() and not path.is_file():
-        raise SinkError(str(path), "is there and is no file", fix="name a file")
+    try:
+        if path.exists() and not path.is_file():
+            raise SinkError(str(path), "is there and is no file", fix="name a file")
+        above = next((folder for folder in path.parents if folder.exists()), path.parent)
+    except OSError as error:
+        raise SinkError(str(path), f"can't be written: {error.strerror}", fix="choose a writable folder") from error
+    if above.exists() and not above.is_dir():
+        raise SinkError(str(path), f"{above} is a file, not a folder", fix="choose a writable folder")
 
 
 def is_same_file(one: Path, other: Path) -> bool:
@@ -73,13 +81,25 @@ def atomic_path(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise SinkError(str(path), f"can't be written: {error.strerror}", fix="choose a writable folder") from error
     try:
-        yield part
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
-        sync_dir(path.parent)
+        with _naming_full_disk(path):
+            yield part
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
+            part.replace(path)
+            sync_dir(path.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming_full_disk(path: Path) -> Iterator[None]:
+    """Turn what a full disk raises, which names no file, into a SinkError that names the one being written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise SinkError(str(path), f"can't be written: {os.strerror(error.errno)}", fix="free some space") from error
 
 
 @contextmanager
@@ -106,11 +126,12 @@ def atomic_folder(path: Path, marker: str) -> Iterator[Path]:
     except OSError as error:
         raise SinkError(str(path), f"can't be written: {error.strerror}", fix="choose a writable folder") from error
     try:
-        yield part
-        for file in part.rglob("*"):
-            if file.is_file():
-                with file.open("rb") as opened:
-                    os.fsync(opened.fileno())
+        with _naming_full_disk(path):
+            yield part
+            for file in part.rglob("*"):
+                if file.is_file():
+                    with file.open("rb") as opened:
+                        os.fsync(opened.fileno())
         if path.exists():
             path.replace(old)
         part.replace(path)

@@ -79,6 +79,8 @@ class ClipSource(FrameSource):
     def _open(self) -> tuple[Any, Any]:
         if not self._path.is_file():
             raise SourceError(str(self._path), "no such file")
+        if not self._path.stat().st_size:
+            raise SourceError(str(self._path), "is empty")
         try:
             container = self._av.open(str(self._path))
         except self._av.error.FFmpegError as error:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from edge.config import GazeConfig
-from edge.errors import ConfigError, SourceError
+from edge.errors import ConfigError, EmptyError, SourceError
 from edge.files import write_atomic
 from edge.gaze.base import GazeInfo
 from edge.gaze.geometry import Geometry, inline_toml, read_geometry
@@ -27,6 +27,7 @@ from edge.records import RawGaze
 
 NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 COLUMNS = ("t", "x", "y", "valid", "confidence", "pupil_mm", "openness")
+MAX_TIME_NS = 4.5e18  #: so that a time and `gaze.offset_ms` fit into 64 bits together
 MISSING = {"", ".", "-", "na", "n/a", "nan", "null", "none"}
 WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
@@ -141,6 +142,8 @@ def _table_rows(path: Path) -> Iterator[tuple[list[str], list[str], Any]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             comments, header = _head(file)
+            if not header:
+                raise EmptyError(str(path), "is empty: it has no header line")
             delimiter = next((d for d in "\t;" if d in header), ",")
             names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
             yield comments, names, csv.reader(file, delimiter=delimiter)
@@ -207,9 +210,13 @@ def _declared(comments: list[str]) -> Declared:
 
 def _table(values: Any, chosen: dict[str, str], ns: float, source: str) -> GazeTable:
     column = {meaning: np.asarray(values[name], dtype=np.float64) for meaning, name in chosen.items()}
-    times = column["t"] * ns
-    if lost := int(np.count_nonzero(~np.isfinite(times))):
+    with np.errstate(over="ignore"):
+        times = column["t"] * ns
+    if lost := int(np.count_nonzero(np.isnan(times))):
         raise SourceError(source, f"{lost} of {len(times)} samples have no time")
+    if far := int(np.count_nonzero(np.abs(times) > MAX_TIME_NS)):
+        problem = f"{far} of {len(times)} samples have a time more than 140 years from 0"
+        raise SourceError(source, problem, fix="check gaze.time_unit")
     return GazeTable(
         t_ns=np.round(times).astype(np.int64),
         x=column["x"],

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.config import GazeConfig
-from edge.errors import ConfigError, EmptyError
+from edge.errors import ConfigError, EmptyError, SourceError
 from edge.gaze.base import GazeFrame, GazeInfo, GazeSource, GazeUnits
 from edge.gaze.geometry import GEOMETRY_HINTS, Geometry
 from edge.records import RawGaze
@@ -77,6 +77,8 @@ class RecordedGaze(GazeSource):
             _filled(table.pupil_mm, np.nan, n),
             _filled(table.openness, np.nan, n),
         )
+        if n > 1 and self._due_ns[-1] == self._due_ns[0]:
+            raise SourceError(info.source, f"its times don't increase: none of {n} samples is later than the first")
         self.doubt = _doubt(self._rest[3])
 
     @property

@@ -22,6 +22,7 @@ from edge.records import Event
 from edge.sinks.base import Sink
 
 SILENT_NS = 5 * NS_PER_S  #: health events come every second; without any for this long the loop is stuck
+MAX_PORT = 65535
 STATES = ("starting", "building", "warming", "ready", "degraded", "failed")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _STREAM_GAUGES = ("measured_hz", "declared_hz", "jitter_ms", "offset_ms", "drift_ppm", "age_ms")
@@ -43,7 +44,7 @@ class MetricsServer(Sink):
 
     def __init__(self, address: str, clock: Clock = monotonic_ns) -> None:
         host, _, port = address.rpartition(":")
-        if host.strip("[]") not in _LOCAL or not port.isdigit():
+        if host.strip("[]") not in _LOCAL or not (port.isdecimal() and int(port) <= MAX_PORT):
             raise ConfigError("sinks.metrics", "must be on this machine", expected="127.0.0.1:PORT", got=address)
         self._clock = clock
         self._health: dict[str, Any] = {"state": "starting", "reasons": []}

@@ -57,16 +57,41 @@ def test_a_column_may_be_given_by_its_number() -> None:
         ("xyzzy.words=1", "unknown setting 'xyzzy'; `emogaze config show` lists all"),
         ("scene.silent_ms=0", "Expected `int` >= 1 - at `scene.silent_ms`"),
         ("scene.silent_ms=soon", "Expected `int`, got `str` - at `scene.silent_ms`"),
+        ("scene.foo=1", "unknown setting 'scene.foo'; scene has source, start_s, end_s, "),
+        ("gaze.silent_ms=-5", "--set gaze.silent_ms=-5: Expected `int` >= 1 - at `gaze.silent_ms`; got -5"),
+        (
+            "redact.cover=none",
+            "Invalid enum value 'none' - at `redact.cover`; expected 'blur' | 'mosaic' | 'solid'",
+        ),
+        ("scene.pixel_format=TOOLONG", "Expected `str` of length <= 4 - at `scene.pixel_format`; got 'TOOLONG'"),
+        ("score.deadline_ms=99999999999999999999", "--set score.deadline_ms=99999999999999999999: "),
+        ("gaze.offset_ms=1e300", "--set gaze.offset_ms=1e300: Expected `float` <= 4000000000000"),
         ("scene.start_s=nan", "scene.start_s: must be a finite number; got nan"),
         ("scene", "--set scene: can't be read; expected section.key=value"),
         ("preset.x=1", "--set preset.x=1"),
     ],
-    ids=["near miss", "no section", "nothing like it", "bound", "type", "nan", "no value", "no such section"],
+    ids=[
+        *("near miss", "no section", "nothing like it", "bound", "type", "nothing like it in its section"),
+        *("below", "no choice", "too long", "beyond 64 bits", "beyond all times", "nan", "no value", "no such section"),
+    ],
 )
 def test_a_mistake_is_named(text: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
         load(overrides=["preset=bench", text])
     assert said in str(error.value)
+
+
+def test_the_file_is_blamed_for_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text("[gaze]\nsilent_ms = 0\n")
+    with pytest.raises(ConfigError, match=r"short\.toml: Expected `int` >= 1 - at `gaze\.silent_ms`; got 0"):
+        load(path, ["scene.source=0"])
+
+
+def test_every_number_has_both_bounds() -> None:
+    for key, default, bounds, _ in describe():
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            assert ">=" in bounds and "<=" in bounds, key
 
 
 def test_settings_survive_being_written_and_read() -> None:

@@ -137,8 +137,11 @@ def test_missing_values_are_invalid_samples(tmp_path: Path) -> None:
         ("t,x,y\n0,1,2\n", {"time_unit": "s", "units": "deg", "columns": {"z": "ok"}}, "there is no 'z'"),
         ("t,x,y\n0,1,2\n0,one,2\n", {"time_unit": "s", "units": "deg"}, "line 3 column 'x': 'one' is no number"),
         ("t,x,y\n,1,2\n", {"time_unit": "s", "units": "deg"}, "1 of 1 samples have no time"),
+        ("t,x,y\n1e300,1,2\n", {"time_unit": "s", "units": "deg"}, "have a time more than 140 years from 0"),
         ("t,x,y\n", {"time_unit": "s", "units": "deg"}, "no gaze sample"),
-        ("", {"time_unit": "s", "units": "deg"}, "column of t, x, y .there are none"),
+        ("", {"time_unit": "s", "units": "deg"}, "is empty"),
+        ("t,x,y\n2,1,2\n1,1,2\n", {"time_unit": "s", "units": "deg"}, "times don't increase"),
+        ("t,x,y\n1,1,2\n1,1,2\n", {"time_unit": "s", "units": "deg"}, "times don't increase"),
         (
             "a,b\n0,1\n",
             {},
@@ -148,7 +151,8 @@ def test_missing_values_are_invalid_samples(tmp_path: Path) -> None:
     ],
     ids=[
         *("time unit", "frame", "frame of px", "unit of direction", "column", "declared column"),
-        *("unknown meaning", "no number", "no time", "header only", "empty", "nothing is declared"),
+        *("unknown meaning", "no number", "no time", "no such time", "header only", "empty"),
+        *("backwards", "one time", "nothing is declared"),
     ],
 )
 def test_what_is_undeclared_or_wrong_is_refused(tmp_path: Path, text: str, settings: dict, words: str) -> None:

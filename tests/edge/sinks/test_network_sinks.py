@@ -200,6 +200,12 @@ def metrics():
     server.close()
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:99999", "127.0.0.1:²", "0.0.0.0:9464"])
+def test_metrics_need_an_address_of_this_machine(address):
+    with pytest.raises(ConfigError, match=r"sinks\.metrics: must be on this machine; expected 127.0.0.1:PORT"):
+        MetricsServer(address)
+
+
 def get(server, path):
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=5) as answer:
