@@ -59,6 +59,7 @@ class Summary:
     events: str = ""
     video: str = ""
     recording: str = ""
+    summary: str = ""
     refused_sinks: list[str] = field(default_factory=list)
     sink_errors: dict[str, str] = field(default_factory=dict)
     deadlines_missed: int = 0
@@ -111,7 +112,7 @@ class Summary:
             lines.append(f"no score without an environment: {fix}")
         if self.stopped:
             lines.insert(0, f"stopped early by {self.stopped}: what follows is of the part before")
-        outputs = {"events": self.events, "video": self.video, "recorder": self.recording}
+        outputs = {"events": self.events, "video": self.video, "recorder": self.recording, "summary": self.summary}
         lines += [f"written: {path}" for name, path in outputs.items() if path and name not in self.sink_errors]
         return lines + [f"failed: sink {name}: {error}" for name, error in self.sink_errors.items()]
 
@@ -162,6 +163,7 @@ def run(
             refused_sinks=refused,
             events=config.sinks.events,
             video=config.sinks.video,
+            summary=config.sinks.summary,
         )
         header = session_header(config, scene, gaze, mapping, stages, environment)
         sinks = open_sinks(config, header, stack)

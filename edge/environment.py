@@ -226,6 +226,10 @@ class EnvironmentCache:
             There is no cache of this artefact, a file was altered, or it was built with another embedding.
         """
         part = folder / manifest.name
+        if not folder.is_dir():
+            problem = "is a file, not a folder" if folder.exists() else "no such folder"
+            fix = "name the folder that `emogaze env build VIEWS -o FOLDER` writes"
+            raise CacheError(f"environment {folder}", problem, fix=fix)
         if not (part / ENV_FILE).is_file():
             built = ", ".join(info.embedder for info in list_caches(folder))
             fix = f"rebuild it: emogaze env build ... -o {folder}"

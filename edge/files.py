@@ -33,7 +33,7 @@ def check_target(path: Path) -> None:
     except OSError as error:
         raise SinkError(str(path), f"can't be written: {error.strerror}", fix="choose a writable folder") from error
     if above.exists() and not above.is_dir():
-        raise SinkError(str(path), f"{above} is a file, not a folder", fix="choose a writable folder")
+        raise SinkError(str(path), f"can't be written: {above} is a file, not a folder", fix="choose a writable folder")
 
 
 def is_same_file(one: Path, other: Path) -> bool:

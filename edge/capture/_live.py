@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import select
 import signal
@@ -26,6 +27,7 @@ from edge.config import SceneConfig
 from edge.errors import SourceError
 from edge.records import Frame, Role
 
+log = logging.getLogger(__name__)
 #: What the child may take beyond its own deadlines before it counts as hung: start-up and a busy machine.
 GRACE_NS = 1_500 * NS_PER_MS
 _STDERR_TAIL = 2000
@@ -189,6 +191,8 @@ class LiveSource(FrameSource):
         self._child.kill()
         if not self._ended and not self._refused:
             self._fault("stalled", text)
+            if self._faults.same == 1:
+                log.warning("%s: %s", self._name, text)
             self._retry_ns = self._clock() + int(back_off_s(self._faults.same) * NS_PER_S)
 
     def _take(self) -> Frame | None:

@@ -79,7 +79,8 @@ def _print_reports(reports: list[Report]) -> None:
         covered, withheld = report.faces_covered, report.frames_withheld
         print(f"{report.output}: {len(report.frames)} pictures, {covered} faces covered, {withheld} pictures withheld")
         removed = f"left behind: {', '.join(report.removed)}" if report.removed else ""
-        for note in filter(None, [report.note, removed, *report.withheld_reasons]):
+        sound = {"dropped": "the sound was dropped", "kept": "the sound was kept"}.get(report.audio, "")
+        for note in filter(None, [report.note, sound, removed, *report.withheld_reasons]):
             print(f"  {note}")
 
 

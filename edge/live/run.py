@@ -39,7 +39,8 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
     cv2.setNumThreads(1)  # loop, networks and redaction share few cores; a pool of threads per call makes none faster
     refused = refused_sinks(config)
     config = without_sinks(config, refused)
-    summary = Summary(refused_sinks=refused, events=config.sinks.events, video=config.sinks.video)
+    sinks = config.sinks
+    summary = Summary(refused_sinks=refused, events=sinks.events, video=sinks.video, summary=sinks.summary)
     with ExitStack() as stack:
         stack.enter_context(closing(logs.set_up(config.live.log_level, config.live.log_format)))
         stop = stack.enter_context(stop_on_signals()).event

@@ -126,6 +126,7 @@ def test_a_run_that_is_stopped_ends_well_and_says_so(inputs: Path, tmp_path: Pat
         summary = run(settings(inputs, tmp_path), on_step=lambda step: signal.raise_signal(signal.SIGTERM), stop=stop)
     assert (summary.frames, summary.stopped) == (1, "SIGTERM")
     assert summary.lines()[0].startswith("stopped early by SIGTERM")
+    assert f"written: {tmp_path / 'summary.json'}" in summary.lines()
     assert json.loads((tmp_path / "summary.json").read_text())["stopped"] == "SIGTERM"
     last = list(events.read_log(tmp_path / "events.ndjson"))[-1]
     assert (last.kind, last.payload["stopped"]) == ("end", "SIGTERM")

@@ -174,6 +174,10 @@ def test_a_failed_write_leaves_the_old_cache(tmp_path: Path) -> None:
 
 def test_another_models_cache_is_refused(tmp_path: Path) -> None:
     store(tmp_path / "env", [cache_of(LOCAL, SCENES, PixelModel(name="others"))])
+    (tmp_path / "file").touch()
+    for name, problem in (("file", "is a file, not a folder"), ("absent", "no such folder")):
+        with pytest.raises(CacheError, match=f"{name}: {problem}; name the folder"):
+            EnvironmentCache.load(tmp_path / name, PixelModel().manifest)
     with pytest.raises(CacheError, match="no cache of this model; expected pixels; got others"):
         EnvironmentCache.load(tmp_path / "env", PixelModel().manifest)
     store(tmp_path / "env", [cache_of(LOCAL, SCENES)])

@@ -34,6 +34,10 @@ def test_tiles_cover_edge_to_edge_at_three_scales(size: tuple[int, int]) -> None
         assert covered[height // 2, width // 2] >= 4, "half overlapping both ways"
 
 
+def test_a_picture_of_one_pixel_is_one_tile() -> None:
+    assert tiles(1, 1, "auto") == [(0, 0, 1)]
+
+
 def noise(seed: int, size: tuple[int, int] = (120, 160)) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 255, (*size, 3), dtype=np.uint8)
 

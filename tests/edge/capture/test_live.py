@@ -138,7 +138,7 @@ def test_a_killed_camera_is_absent_until_it_is_started_again(serve):
         assert source.status.captured > last  # numbers go on
 
 
-def test_a_killed_reader_is_replaced(serve):
+def test_a_killed_reader_is_replaced(serve, caplog):
     server = serve("mjpeg", *SMALL)
     with http.open_source(SceneConfig(source=server.url), "scene") as source:
         wait_for(source, delivered)
@@ -148,6 +148,7 @@ def test_a_killed_reader_is_replaced(serve):
         os.kill(child, signal.SIGKILL)
         wait_for(source, lambda _: source.status.restarts == 1)
         wait_for(source, delivered)
+    assert [r.getMessage() for r in caplog.records] == [f"{server.url}: its reader ended with signal SIGKILL"]
 
 
 def test_a_stopped_reader_is_replaced_long_before_it_would_count_as_hung(serve):

@@ -16,8 +16,10 @@ import pytest
 
 from edge.capture.images import read_picture
 from edge.cli import main
+from edge.commands.redact import _print_reports
 from edge.metadata import of_clip, of_still
 from edge.records import Box, RedactedFrame
+from edge.redaction import Audio, Report
 from edge.sinks.video import VideoWriter
 
 ROOT = Path(__file__).parents[3]
@@ -138,6 +140,15 @@ def test_the_face_that_is_looked_at_is_clear_and_covered_again_without_gaze(
     faces = [(frame["t_ns"] / 1e9, frame["faces"][0]) for frame in document["frames"]]
     assert all(face["fixated"] and not face["covered"] for t, face in faces if 0.25 <= t <= 0.5)
     assert all(face["covered"] and not face["fixated"] for t, face in faces if t >= 0.75)
+
+
+@pytest.mark.parametrize(
+    ("audio", "said"), [("dropped", "sound was dropped"), ("kept", "sound was kept"), ("none", "")]
+)
+def test_what_became_of_the_sound_is_printed(capsys, audio: Audio, said: str) -> None:
+    _print_reports([Report(Path("a.mp4"), Path("b.mp4"), audio=audio)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == ([f"  the {said}"] if said else [])
 
 
 @pytest.mark.parametrize(
