@@ -32,9 +32,10 @@ def run(app: typer.Typer, name: str) -> None:
     except BrokenPipeError:
         sys.exit(141)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.filename is None and error.errno != errno.ENOSPC:
             raise
-        print(f"{name}: output: {error.strerror}", file=sys.stderr)
+        thing = "output" if error.filename is None else error.filename
+        print(f"{name}: {thing}: {error.strerror}", file=sys.stderr)
         sys.exit(1)
 
 

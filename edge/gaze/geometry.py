@@ -26,6 +26,7 @@ All axes are the camera's: x to the right, y down, z forward.
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,6 +35,7 @@ import msgspec
 
 from edge.config_files import parse_toml
 from edge.errors import ConfigError
+from edge.files import decode_document
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -131,10 +133,10 @@ def read_geometry(text: str) -> Geometry | None:
     """
     if not text:
         return None
-    if "=" in text and not Path(text).exists():
+    if "=" in text and not os.path.exists(text):  # pathlib's `exists` raises for a text longer than a name may be
         try:
-            values, thing = tomllib.loads(text), "geometry"
-        except tomllib.TOMLDecodeError as error:
+            values, thing = decode_document(text, tomllib.loads), "geometry"
+        except ValueError as error:
             raise ConfigError("geometry", f"can't be read as TOML: {error}") from None
     else:
         values, thing = parse_toml(Path(text)), text

@@ -45,7 +45,12 @@ class MetricsServer(Sink):
     def __init__(self, address: str, clock: Clock = monotonic_ns) -> None:
         host, _, port = address.rpartition(":")
         if host.strip("[]") not in _LOCAL or not (port.isdecimal() and int(port) <= MAX_PORT):
-            raise ConfigError("sinks.metrics", "must be on this machine", expected="127.0.0.1:PORT", got=address)
+            raise ConfigError(
+                "sinks.metrics",
+                "must be on this machine",
+                expected=f"127.0.0.1:PORT, PORT up to {MAX_PORT}",
+                got=address,
+            )
         self._clock = clock
         self._health: dict[str, Any] = {"state": "starting", "reasons": []}
         self._heard_ns = clock()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from edge.errors import DataError
+from edge.files import decode_document
 from host_tools.datasets.maps import read_picture
 from host_tools.evaluate import figures
 from host_tools.evaluate import tables as tb
@@ -25,7 +26,7 @@ def read_results(folder: Path) -> dict[str, Any]:
     """Read the results of a finished evaluation. Raises DataError if there are none."""
     path = folder / "results.json"
     try:
-        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        results: dict[str, Any] = decode_document(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(
             str(path), f"can't be read: {error}", fix="run `python -m host_tools evaluate` first"

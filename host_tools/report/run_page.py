@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from edge.errors import DataError
 from edge.events import read_log
+from edge.files import decode_document
 from edge.records import Event
 from host_tools.report.evidence import N_SCORES, add_evidence, video_pictures
 from host_tools.report.page import Page, Section, cell
@@ -73,7 +74,7 @@ def build_page(folder: Path, *, shown: int = N_SCORES) -> Page:
 
 def _read_summary(folder: Path) -> dict[str, Any]:
     try:
-        return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        return decode_document((folder / "summary.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(
             str(folder / "summary.json"), f"can't be read: {error}", fix="name a folder that `emogaze run` finished"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 
-from edge.commands.base import progress
+from edge.commands.base import new_app, progress, run
 
 
 @pytest.mark.parametrize(
@@ -20,3 +23,27 @@ def test_lines(capsys: pytest.CaptureFixture[str], step_s: float, total: int | N
     given = list(progress(items, "work", total, clock=lambda: step_s * next(now)))
     assert given == list(range(total or 6))
     assert capsys.readouterr().err.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(errno.ENAMETOOLONG, "File name too long", "xxx.mp4"), "t: xxx.mp4: File name too long\n"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "t: output: No space left on device\n"),
+        (ValueError("a bug"), None),
+    ],
+    ids=["named", "full", "bug"],
+)
+def test_what_the_system_refuses_ends_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception, line: str | None
+) -> None:
+    app = new_app("t", "A test.")
+
+    @app.command()
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(sys, "argv", ["t"])
+    with pytest.raises(SystemExit if line else type(error)):
+        run(app, "t")
+    assert capsys.readouterr().err == (line or "")

@@ -167,9 +167,11 @@ def test_geometry_from_file_and_inline(tmp_path: Path) -> None:
         ("camera = {width_px = 640, height_px = 360, hfov = 90}", "hfov"),
         ("screen = {width_mm = -1, height_mm = 1, width_px = 1, height_px = 1, distance_mm = 1}", "width_mm"),
         ("camera = [", "TOML"),
+        ("camera = " + "[" * 5000, "TOML: is nested too deep"),
+        ("x" * 300, "can't be read"),
         ("absent.toml", "no such file"),
     ],
-    ids=["no focal length", "unknown key", "negative", "no TOML", "no file"],
+    ids=["no focal length", "unknown key", "negative", "no TOML", "deep", "long", "no file"],
 )
 def test_wrong_geometry(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
