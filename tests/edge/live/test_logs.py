@@ -52,6 +52,7 @@ def test_a_pipe_that_nobody_reads_costs_no_time_and_loses_only_lines():
     handler.close()
     assert time.monotonic() - start < 5  # the writer is stuck in write() for ever
     os.close(read_end)  # lets it go
+    handler.close()  # and it ends, before the descriptor can become another file's
     os.close(write_end)
 
 
