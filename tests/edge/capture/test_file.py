@@ -120,7 +120,7 @@ def test_odd_sizes_are_read(tmp_path: Path) -> None:
     ("content", "message"),
     [
         pytest.param(None, "no such file", id="missing"),
-        pytest.param(b"", "can't be read as a clip", id="empty"),
+        pytest.param(b"", "is empty", id="empty"),
         pytest.param(b"this is no clip" * 100, "can't be read as a clip", id="text"),
     ],
 )
