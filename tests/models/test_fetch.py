@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.errors import ModelError
+from edge.errors import ModelError, SinkError
 from edge.manifest import load_manifest
 from models import recipes
 from models.archives import Store, archives
@@ -40,7 +40,7 @@ def test_a_failed_build_leaves_nothing(store: Store, tmp_path: Path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(recipes, "encode", full)
-    with pytest.raises(OSError, match="No space left on device"):
+    with pytest.raises(SinkError, match=r"blazeface_full_sparse-fp32: can't be written: No space left on device"):
         recipes.make(recipes.select(["blazeface_full_sparse-fp32"])[0], store, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
