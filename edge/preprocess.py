@@ -18,11 +18,16 @@ _CHANNELS = {"BGR": (0, 1, 2), "RGB": (2, 1, 0)}
 
 @lru_cache(maxsize=32)
 def _tables(spec: TensorSpec) -> tuple[npt.NDArray[np.float32], tuple[npt.NDArray[np.float32], ...]]:
-    """Return what each pixel value becomes, float32 (1, 256, 3) and per channel (256,): a table beats arithmetic."""
+    """Return what each pixel value becomes, for all channels and per channel (256,): a table beats arithmetic.
+
+    For all channels it is float32 (256,) where they share it, which is twice as fast, else (1, 256, 3).
+    """
     pixel = np.arange(256, dtype=np.float64)[:, None]
     values = ((pixel - np.array(spec.mean)) * np.array(spec.scale)).astype(np.float32)
     values = np.broadcast_to(values, (256, 3))
-    return np.ascontiguousarray(values)[np.newaxis], tuple(np.ascontiguousarray(column) for column in values.T)
+    columns = tuple(np.ascontiguousarray(column) for column in values.T)
+    shared = bool((values == values[:, :1]).all())
+    return columns[0] if shared else np.ascontiguousarray(values)[np.newaxis], columns
 
 
 class _Kept(threading.local):
@@ -73,9 +78,7 @@ def fill_input(image: Image, spec: TensorSpec, out: npt.NDArray[np.float32]) -> 
         cv2.LUT(gray, columns[0], dst=out[0] if planar else out[..., 0])
         return
     if not planar:
-        same = len({*spec.mean}) == len({*spec.scale}) == 1  # one table for all channels is twice as fast
-        ordered = image if spec.colour == "BGR" else cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
-        cv2.LUT(ordered, columns[0] if same else table, dst=out)
+        cv2.LUT(image if spec.colour == "BGR" else cv2.cvtColor(image, cv2.COLOR_BGR2RGB), table, dst=out)
         return
     planes = cv2.split(image, _kept.planes(height, width))
     for c, source in enumerate(_CHANNELS[spec.colour]):
