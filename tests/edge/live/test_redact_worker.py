@@ -24,26 +24,34 @@ def frame(number):
     return Frame(number, number * 33 * MS, image, "cam")
 
 
+class SlowRecall:
+    """A recall detector that is at work until `go` is set, and then has found `faces`."""
+
+    def __init__(self, faces):
+        self.faces, self.searched = faces, []
+        self.at_work, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, picture):
+        self.searched.append(picture.frame_id)
+        self.at_work.set()
+        self.go.wait()
+        return self.faces
+
+
 def worker(recall, left):
     return RedactWorker(RedactPipeline(Redactor(CONFIG.redact), recall), left.append, CONFIG)
 
 
 def test_a_slow_recall_pass_makes_nobody_wait_loses_the_oldest_and_uncovers_nothing():
-    go, at_work, left = threading.Event(), threading.Event(), []
-
-    def slow_recall(_):
-        at_work.set()
-        go.wait()
-        return [FACE]
-
-    redaction = worker(slow_recall, left)
+    recall, left = SlowRecall([FACE]), []
+    redaction = worker(recall, left)
     redaction.take(frame(0), [FACE], None)
-    at_work.wait()
+    recall.at_work.wait()
     start = time.monotonic()
     for number in range(1, 20):
         redaction.take(frame(number), [FACE], None)
     assert time.monotonic() - start < 2
-    go.set()
+    recall.go.set()
     redaction.close()
     assert redaction.error is None and redaction.dropped == 14
     assert [picture.frame_id for picture in left] == [0, 15, 16, 17, 18, 19]
@@ -51,40 +59,27 @@ def test_a_slow_recall_pass_makes_nobody_wait_loses_the_oldest_and_uncovers_noth
 
 
 def test_what_waits_too_long_goes_even_if_it_is_little():
-    go, at_work, left = threading.Event(), threading.Event(), []
-
-    def slow_recall(_):
-        at_work.set()
-        go.wait()
-        return []
-
-    redaction = worker(slow_recall, left)
+    recall, left = SlowRecall([]), []
+    redaction = worker(recall, left)
     redaction.take(frame(0), [], None)
-    at_work.wait()
+    recall.at_work.wait()
     for number in (1, 2, 7, 8):  # picture 1 waits for 231 ms
         redaction.take(frame(number), [], None)
-    go.set()
+    recall.go.set()
     redaction.close()
     assert [picture.frame_id for picture in left] == [0, 2, 7, 8]
 
 
 def test_one_pass_serves_the_pictures_that_piled_up_during_the_last():
-    go, at_work, searched, left = threading.Event(), threading.Event(), [], []
-
-    def slow_recall(picture):
-        searched.append(picture.frame_id)
-        at_work.set()
-        go.wait()
-        return [FACE]
-
-    redaction = worker(slow_recall, left)
+    recall, left = SlowRecall([FACE]), []
+    redaction = worker(recall, left)
     redaction.take(frame(0), [FACE], None)
-    at_work.wait()
+    recall.at_work.wait()
     for number in range(1, 6):
         redaction.take(still(number), [FACE], None)
-    go.set()
+    recall.go.set()
     redaction.close()
-    assert searched == [0, 1, 5]  # 1: another scene than before
+    assert recall.searched == [0, 1, 5]  # 1: another scene than before
     assert [picture.frame_id for picture in left] == [0, 1, 2, 3, 4, 5] and redaction.dropped == 0
 
 
@@ -121,18 +116,12 @@ def test_a_low_cadence_is_judged_over_twenty_passes():
 
 
 def test_what_is_not_done_in_time_at_the_end_does_not_leave_after_it():
-    go, at_work, left = threading.Event(), threading.Event(), []
-
-    def slow_recall(_):
-        at_work.set()
-        go.wait()
-        return []
-
-    redaction = worker(slow_recall, left)
+    recall, left = SlowRecall([]), []
+    redaction = worker(recall, left)
     redaction.take(frame(0), [], None)
-    at_work.wait()
+    recall.at_work.wait()
     redaction.close(timeout_s=0)
-    go.set()
+    recall.go.set()
     redaction._thread.join()
     assert left == [] and redaction.error is None
 
