@@ -156,12 +156,20 @@ def flip_key(paths: SessionPaths, offset: int) -> None:
     paths.key.write_bytes(content)
 
 
+def spell_share(paths: SessionPaths, letter: bytes, other: bytes) -> None:
+    """Change a letter of the first recipient's share, to `other` if it is `letter` already."""
+    content = bytearray(paths.key.read_bytes())
+    content[60:61] = other if content[60:61] == letter else letter
+    paths.key.write_bytes(content)
+
+
 KEY_CHANGES: dict[str, tuple[Callable[[SessionPaths], object], str]] = {
     "missing": (lambda paths: paths.key.unlink(), "missing"),
     "empty": (lambda paths: paths.key.write_bytes(b""), "damaged"),
     "cut-in-the-header": (lambda paths: paths.key.write_bytes(paths.key.read_bytes()[:100]), "damaged"),
     "other-file": (lambda paths: paths.key.write_bytes(b"hello\n" * 90), "damaged"),
-    "bit-of-a-share": (lambda paths: flip_key(paths, 60), "replaced"),
+    "letter-of-a-share": (lambda paths: spell_share(paths, b"A", b"B"), "replaced"),
+    "share-that-is-no-base64": (lambda paths: spell_share(paths, b"*", b"*"), "damaged"),
     "bit-of-the-payload": (lambda paths: flip_key(paths, -1), "replaced"),
     "cut-in-the-payload": (lambda paths: paths.key.write_bytes(paths.key.read_bytes()[:-5]), "replaced"),
 }
