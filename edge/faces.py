@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -203,11 +204,17 @@ def decode_blazeface(
     least = math.log(min_score / (1 - min_score)) if 0 < min_score < 1 else -math.inf if min_score <= 0 else math.inf
     (found,) = (flat >= least).nonzero()  # few, so that the rest is cheap
     scores = 1 / (1 + np.exp(np.minimum(-flat[found].astype(np.float64), 80)))
-    cells = round(math.sqrt(len(flat)))
     boxes = raw[found, :4].astype(np.float64)
-    corner = np.stack([found % cells, found // cells], axis=1) + 0.5
-    boxes[:, :2] += corner * (side_px / cells) - boxes[:, 2:] / 2
+    boxes[:, :2] += _anchors(len(flat), side_px)[found] - boxes[:, 2:] / 2
     return boxes, scores
+
+
+@lru_cache(maxsize=8)
+def _anchors(n: int, side_px: int) -> npt.NDArray[np.float64]:
+    """Return the middles (n, 2) of the cells of a square grid over a square input, row by row."""
+    cells = round(math.sqrt(n))
+    rows, columns = np.divmod(np.arange(n), cells)
+    return (np.stack([columns, rows], axis=1) + 0.5) * (side_px / cells)
 
 
 def decode_centerface(

@@ -87,18 +87,23 @@ class Model(ABC):
             The runtime failed.
         """
         wanted = tuple(self._outputs) if outputs is None else outputs
-        unknown = [name for name in wanted if name not in self._outputs]
-        if unknown or set(feeds) != set(self._inputs):
+        if feeds.keys() != self._inputs.keys() or not self._outputs.keys() >= set(wanted):
             raise ValueError(
                 f"model {self.manifest.name}: inputs {list(self._inputs)} and outputs {list(self._outputs)}; "
                 f"got inputs {list(feeds)} and outputs {list(wanted)}"
             )
+        empty = False
         for name, spec in self._inputs.items():
-            thing = f"model {self.manifest.name}, input {name}"
-            _check(feeds[name], spec, thing)
-            if not trusted and not _finite(feeds[name]):
-                raise ValueError(f"{thing}: holds NaN or infinity")
-        if any(len(array) == 0 for array in feeds.values()):
+            array = feeds[name]
+            if not _fits(array, spec):
+                raise ValueError(
+                    f"model {self.manifest.name}, input {name}: expected {spec.dtype} {spec.shape}, "
+                    f"got {array.dtype} {array.shape}"
+                )
+            if not trusted and not _finite(array):
+                raise ValueError(f"model {self.manifest.name}, input {name}: holds NaN or infinity")
+            empty = empty or len(array) == 0
+        if empty:
             return {name: _empty(self._outputs[name]) for name in wanted}
         start = perf_counter_ns()
         results = self._run(dict(feeds), wanted)
@@ -251,12 +256,12 @@ def new_batch(spec: TensorSpec, n: int, size: tuple[int, int] | None = None) -> 
     return np.empty((n, *item), dtype=np.float32)
 
 
-def _check(array: npt.NDArray, spec: TensorSpec, thing: str) -> None:
+def _fits(array: npt.NDArray, spec: TensorSpec) -> bool:
+    """Whether an array has the dtype and shape of an input; -1 fits any side, and a batch may be empty."""
     batch, *sides = spec.shape
     n, *have = array.shape or (-1,)
-    fits = len(have) == len(sides) and all(want in (-1, got) for want, got in zip(sides, have, strict=True))
-    if not fits or (batch != -1 and n not in (0, batch)) or array.dtype != spec.dtype:
-        raise ValueError(f"{thing}: expected {spec.dtype} {spec.shape}, got {array.dtype} {array.shape}")
+    fits = have == sides or (len(have) == len(sides) and all(w in (-1, h) for w, h in zip(sides, have, strict=True)))
+    return fits and (batch == -1 or n in (0, batch)) and array.dtype == spec.dtype
 
 
 def _finite(array: npt.NDArray) -> bool:
