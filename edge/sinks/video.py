@@ -7,10 +7,7 @@ that is killed leaves the `.part.mp4`, which plays up to its last fragment (at m
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 from collections.abc import Collection
-from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +23,6 @@ from edge.sinks.base import Sink, require_redacted
 log = logging.getLogger(__name__)
 
 TIME_BASE = Fraction(1, 90_000)  #: seconds; the usual clock of MPEG containers
-QUEUED = 16  #: pictures that a live writer may lag behind before it drops some
 #: x264's cheapest preset, with the two of its tools that cost little and save much. Measured against `veryfast` at
 #: crf 23: half the CPU time, no more noise, 0.95 to 2.3 times the size.
 _OPTIONS = {"preset": "ultrafast", "crf": "24", "bf": "0", "x264-params": "cabac=1:deblock=1"}
@@ -34,11 +30,8 @@ _CONTAINER = {"movflags": "frag_keyframe+empty_moov+default_base_moof", "flush_p
 
 
 def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
-    """Open the video of a run, or None where none is asked for. `header["live"]` says that pictures don't wait."""
     path = config.sinks.video
-    if not path:
-        return None
-    return VideoSink(Path(path), recipients_for(path, config), live=bool(header.get("live", False)))
+    return VideoSink(Path(path), recipients_for(path, config)) if path else None
 
 
 class VideoWriter:
@@ -157,19 +150,14 @@ class VideoWriter:
 
 
 class VideoSink(Sink):
-    """The video of a run. With `live`, a thread encodes, and pictures it can't keep up with are dropped and counted."""
+    """The video of a run. An error is raised once more by each later picture."""
 
     name = "video"
 
-    def __init__(self, path: Path, recipients: Collection[str] = (), *, live: bool = False) -> None:
-        self.dropped = 0
+    def __init__(self, path: Path, recipients: Collection[str] = ()) -> None:
         self._writer = VideoWriter(path, recipients=recipients)
         self._said = False
         self._error: SinkError | None = None
-        self._queue: queue.Queue[RedactedFrame | None] = queue.Queue(QUEUED)
-        self._thread = threading.Thread(target=self._work, name="video", daemon=True) if live else None
-        if self._thread:
-            self._thread.start()
 
     def event(self, event: Event) -> None:
         """Events don't go into a video."""
@@ -177,30 +165,6 @@ class VideoSink(Sink):
     def picture(self, frame: RedactedFrame) -> None:
         if self._error:
             raise self._error
-        if self._thread is None:
-            self._write(frame)
-            return
-        try:
-            self._queue.put_nowait(require_redacted(frame))
-        except queue.Full:
-            self.dropped += 1
-
-    def close(self) -> None:
-        self._finish(whole=True)
-
-    def __exit__(self, *raised: object) -> None:
-        # A run that failed leaves the part, which plays, and nothing that looks whole.
-        self._finish(whole=raised[0] is None)
-
-    def _finish(self, *, whole: bool) -> None:
-        if self._thread and self._thread.is_alive():
-            self._queue.put(None)
-            self._thread.join()
-        self._writer.close(whole=whole and self._error is None, keep=True)
-        if self._thread and self._error:  # without a thread, who gave the picture was told
-            raise self._error
-
-    def _write(self, frame: RedactedFrame) -> None:
         try:
             self._writer.write(frame)
         except SinkError as error:
@@ -210,11 +174,15 @@ class VideoSink(Sink):
             self._said = True
             log.warning("video: %s", self._writer.note)
 
-    def _work(self) -> None:
-        while (frame := self._queue.get()) is not None:
-            if self._error is None:
-                with suppress(SinkError):  # it is kept, and said by the next picture or at the end
-                    self._write(frame)
+    def close(self) -> None:
+        self._finish(whole=True)
+
+    def __exit__(self, *raised: object) -> None:
+        # A run that failed leaves the part, which plays, and nothing that looks whole.
+        self._finish(whole=raised[0] is None)
+
+    def _finish(self, *, whole: bool) -> None:
+        self._writer.close(whole=whole and self._error is None, keep=True)
 
 
 def _import_av() -> Any:

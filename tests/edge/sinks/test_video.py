@@ -34,11 +34,10 @@ def read(path: Path) -> list[tuple[int, int]]:
         ]
 
 
-@pytest.mark.parametrize("live", [pytest.param(False, id="file"), pytest.param(True, id="live")])
-def test_pictures_keep_their_times(tmp_path: Path, live: bool) -> None:
+def test_pictures_keep_their_times(tmp_path: Path) -> None:
     path = tmp_path / "out" / "redacted.mp4"
     times = [0, 33, 100, 110]
-    with VideoSink(path, live=live) as sink:
+    with VideoSink(path) as sink:
         for index, time in enumerate(times):
             sink.picture(picture(index, time))
         assert not path.exists()  # not until it is whole
@@ -153,6 +152,6 @@ def test_an_output_that_can_not_be_written_is_refused(tmp_path: Path, name: str,
 
 def test_it_is_off_unless_a_path_is_set(tmp_path: Path) -> None:
     assert open_sink(Config(), {}) is None
-    sink = open_sink(Config(sinks=SinksConfig(video=str(tmp_path / "a.mp4"))), {"live": True})
+    sink = open_sink(Config(sinks=SinksConfig(video=str(tmp_path / "a.mp4"))), {})
     assert sink is not None
     sink.close()
