@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 #: From the bottom up. A module may import what stands in its own row or in one before it; `live.x` is one of a folder.
 LAYERS = [
-    ["records", "errors", "clock", "files", "labels", "stopping", "__init__"],
+    ["records", "errors", "clock", "files", "labels", "processes", "stopping", "__init__"],
     ["config_text", "config_files"],
     ["config", "ladder", "manifest", "plugins", "profiling", "preprocess"],
     ["events", "keys", "signatures", "session", "capture", "gaze", "backends"],

@@ -25,6 +25,7 @@ from edge.capture.base import FrameInfo, FrameSource, SourceStatus, public_name
 from edge.clock import NS_PER_MS, NS_PER_S, Clock, monotonic_ns
 from edge.config import SceneConfig
 from edge.errors import SourceError
+from edge.processes import child_environment
 from edge.records import Frame, Role
 
 log = logging.getLogger(__name__)
@@ -223,8 +224,6 @@ class _Child:
             "doorbell": self._doorbell,
             "report": report_in,
         }
-        root = str(Path(__file__).parents[2])
-        path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "edge.capture._child"],
             stdin=subprocess.PIPE,
@@ -232,7 +231,7 @@ class _Child:
             stderr=subprocess.PIPE,
             pass_fds=(self.ring.fd, self._doorbell, report_in),
             # Not as an argument: every user of the machine could read a camera's password there.
-            env={**os.environ, "PYTHONPATH": path, SPEC: json.dumps(spec)},
+            env=child_environment(**{SPEC: json.dumps(spec)}),
             start_new_session=True,
         )
         os.close(report_in)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import secrets
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from edge.clock import NS_PER_MS, NS_PER_S, Clock, monotonic_ns, session_epoch
 from edge.config import RecordConfig
 from edge.errors import RecordingError
 from edge.keys import public_text
+from edge.processes import child_environment
 from edge.records import Event, RedactedFrame
 from edge.session.chain import ChainWriter
 from edge.session.disk import Disk
@@ -215,10 +215,9 @@ def fresh_recipient(study: tuple[str, ...]) -> tuple[str, bytes]:
     RecordingError
         pyrage is missing, or the process failed.
     """
-    root = str(Path(__file__).parents[2])
     child = subprocess.run(
         [sys.executable, "-m", "edge.session.fresh"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)},
+        env=child_environment(),
         input="\n".join(study),
         capture_output=True,
         text=True,

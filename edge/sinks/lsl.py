@@ -21,6 +21,7 @@ from edge.clock import NS_PER_S
 from edge.config import Config
 from edge.errors import SinkError
 from edge.labels import SYNONYMS
+from edge.processes import child_environment
 from edge.records import NAN, Event
 from edge.sinks.base import Sink
 
@@ -53,13 +54,11 @@ class LslOutlet(Sink):
         self._folder = tempfile.TemporaryDirectory(prefix="emogaze-lsl-")
         settings = Path(self._folder.name) / "lsl_api.cfg"
         settings.write_text(_ON_THIS_MACHINE)
-        root = str(Path(__file__).parents[2])
-        path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "edge.sinks._outlet"],
             stdin=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path, "LSLAPICFG": str(settings)},
+            env=child_environment(LSLAPICFG=str(settings)),
             start_new_session=True,
         )
         assert self._process.stdin is not None
