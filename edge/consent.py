@@ -167,7 +167,7 @@ def load_consent(config: Config, *, now: datetime | None = None) -> Consent:
     settings, now = config.record, now or datetime.now(timezone.utc)
     if not settings.consent:
         raise ConsentError("record.consent", "names no consent record", fix="`emogaze consent new` makes one")
-    operators = KeyRing(keys_dir(config.keys.dir)).trusted("operators")
+    operators = KeyRing(keys_dir(config.keys.dir)).operators()
     consent = read_consent(Path(settings.consent), operators, now=now)
     if settings.dir and (problem := consent_problem(Path(settings.dir), consent, now=now)):
         raise ConsentError(settings.consent, problem, fix="take a new one")

@@ -88,6 +88,17 @@ def parse_public(text: str, thing: str) -> Ed25519PublicKey:
         raise KeyFileError(thing, "is no public key", expected=f"one line `{ALGORITHM} BASE64`", got=got) from None
 
 
+def read_publics(folder: Path) -> dict[str, Ed25519PublicKey]:
+    """Return the Ed25519 public keys of a folder, ``NAME.pub`` each, by name.
+
+    Raises
+    ------
+    KeyFileError
+        A file is no public key.
+    """
+    return {path.stem: parse_public(path.read_text(), str(path)) for path in sorted(folder.glob("*.pub"))}
+
+
 def read_private(path: Path) -> Ed25519PrivateKey:
     """Read an Ed25519 private key in PEM that only its owner can read.
 
@@ -245,9 +256,9 @@ class KeyRing:
         keys = [parse_public(path.read_text(), str(path)) for path in paths if path.exists()]
         return {fingerprint(key.public_bytes_raw()): key for key in keys}
 
-    def trusted(self, kind: Literal["operators", "models"]) -> dict[str, Ed25519PublicKey]:
-        """Return the Ed25519 keys that this device trusts for consent or for model artefacts, by name."""
-        return {p.stem: parse_public(p.read_text(), str(p)) for p in sorted((self.folder / kind).glob("*.pub"))}
+    def operators(self) -> dict[str, Ed25519PublicKey]:
+        """Return the Ed25519 keys of the operators whose consent records this device accepts, by name."""
+        return read_publics(self.folder / "operators")
 
     def clients(self) -> dict[str, Client]:
         """Return who may connect, by name."""
@@ -255,8 +266,7 @@ class KeyRing:
 
     def trust(self, kind: Trust, name: str, line: str) -> None:
         """Add a public key to those that are trusted, under `name`."""
-        if not NAME.fullmatch(name):
-            raise KeyFileError(name, "can't be a name", expected="letters, digits, dot, dash; at most 64")
+        _check_name(name)
         if kind == "clients":
             parse_client(line, name)
         else:
@@ -305,8 +315,7 @@ class KeyRing:
             secret = text.upper().startswith("AGE-SECRET-KEY")
             got = "a secret key, which must never reach the device" if secret else text[:24]
             raise KeyFileError(name, "is no age recipient", expected="age1...", got=got) from None
-        if not NAME.fullmatch(name):
-            raise KeyFileError(name, "can't be a name", expected="letters, digits, dot, dash; at most 64")
+        _check_name(name)
         path = self.folder / "recipients.txt"
         write_atomic(path, (path.read_text() if path.exists() else "") + f"{name} {text}\n")
 
@@ -333,6 +342,11 @@ class KeyRing:
         except KeyFileError as error:
             return KeyInfo(kind, "", "", str(path), str(error))
         return KeyInfo(kind, "", fingerprint(public), str(path))
+
+
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise KeyFileError(name, "can't be a name", expected="letters, digits, dot, dash; at most 64")
 
 
 def harden_process() -> None:

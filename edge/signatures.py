@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from edge.config import ModelsConfig
 from edge.errors import ModelError
 from edge.files import write_atomic
-from edge.keys import keys_dir, parse_public
+from edge.keys import keys_dir, read_publics
 from edge.manifest import MODEL_FILE
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def publishers(models: ModelsConfig) -> dict[str, Ed25519PublicKey]:
     KeyFileError
         A file is no public key.
     """
-    folder = Path(models.publishers) if models.publishers else keys_dir() / "models"
-    return {path.stem: parse_public(path.read_text(), str(path)) for path in sorted(folder.glob("*.pub"))}
+    return read_publics(Path(models.publishers) if models.publishers else keys_dir() / "models")
 
 
 def check_artefact(folder: Path, models: ModelsConfig) -> str:

@@ -62,7 +62,7 @@ def check(
     from edge.keys import KeyRing, keys_dir
 
     now = datetime.now(timezone.utc)
-    consent = read_consent(file, KeyRing(keys_dir(dir)).trusted("operators"), now=now)
+    consent = read_consent(file, KeyRing(keys_dir(dir)).operators(), now=now)
     if recordings and (problem := consent_problem(recordings, consent, now=now)):
         raise ConsentError(str(file), problem, fix="take a new one")
     if json:

@@ -73,7 +73,7 @@ class Picture:
     reason: str
 
 
-class CipherFile:
+class SegmentFile:
     """What age writes to: each block is appended, hashed and synced before `write` returns."""
 
     def __init__(self, path: Path, disk: Disk) -> None:
@@ -218,7 +218,7 @@ class SegmentWriter:
     """
 
     def __init__(self, path: Path, recipient: str, fill: Callable[[], None], *, disk: Disk) -> None:
-        self.file = CipherFile(path, disk)
+        self.file = SegmentFile(path, disk)
         self.finished = False
         self.error: BaseException | None = None  #: what was raised while age ran, which reports it without its errno
         self._recipient, self._fill = recipient, fill

@@ -36,7 +36,7 @@ def record(tmp_path: Path, operator: Path) -> Path:
 
 
 def test_a_good_record_is_read(record, ring):
-    consent = read_consent(record, ring.trusted("operators"), now=NOW)
+    consent = read_consent(record, ring.operators(), now=NOW)
     assert (consent.subject, consent.purposes, consent.taken_by) == ("S-01", {"scores", "gaze"}, "dr-a")
     assert consent.expires == NOW + timedelta(days=10)
     assert (consent.allows("gaze"), consent.allows("features")) == (True, False)
@@ -59,7 +59,7 @@ def test_an_altered_record_is_refused(record, ring, key, value, message):
     body = json.loads(record.read_text())
     record.write_text(json.dumps({**body, key: value}))
     with pytest.raises(ConsentError, match=message):
-        read_consent(record, ring.trusted("operators"), now=NOW)
+        read_consent(record, ring.operators(), now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_altered_record_is_refused(record, ring, key, value, message):
 )
 def test_outside_its_time_it_is_refused(record, ring, days, message):
     with pytest.raises(ConsentError, match=message):
-        read_consent(record, ring.trusted("operators"), now=NOW + timedelta(days=days))
+        read_consent(record, ring.operators(), now=NOW + timedelta(days=days))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_corrupt_record_is_one_clear_line(tmp_path, ring, content, message):
     if content is not None:
         path.write_text(content)
     with pytest.raises(ConsentError, match=message):
-        read_consent(path, ring.trusted("operators"), now=NOW)
+        read_consent(path, ring.operators(), now=NOW)
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_withdrawal_stops_a_running_recording(study):
 def test_a_running_recording_asks_whether_its_consent_still_holds(study):
     now = datetime.now(timezone.utc)
     path = study.consent(days=2, now=now)
-    consent = read_consent(path, study.ring.trusted("operators"), now=now)
+    consent = read_consent(path, study.ring.operators(), now=now)
     assert consent_problem(study.recordings, consent, now=now) == ""
     later = now + timedelta(days=2)
     assert consent_problem(study.recordings, consent, now=later) == f"consent {consent.id} has expired"
