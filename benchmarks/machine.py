@@ -38,7 +38,7 @@ def _processor() -> str:
             lines = file.read_text(errors="replace").splitlines()
             found = [line.partition(":")[2].strip() for line in lines if line.startswith(key)] if key else lines
             if found:
-                return found[0].strip("\\0")
+                return found[0].strip("\0")
     return platform.processor()
 
 
