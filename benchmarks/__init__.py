@@ -1,1 +1,1 @@
-"""Latency and throughput suites, and the budgets they are held to."""
+"""Benchmarks: latency, memory and start of a device, a soak, and what redaction hides."""

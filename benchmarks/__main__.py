@@ -2,7 +2,7 @@
 
 from edge.commands.base import folder_app, run
 
-app = folder_app("benchmarks", "Measure: latency, throughput, memory; compare with budgets.")
+app = folder_app("benchmarks", "Measure: latency, memory, start, a soak; what redaction costs and hides.")
 
 if __name__ == "__main__":
     run(app, "python -m benchmarks")

@@ -17,7 +17,7 @@ def pipeline(
     json: Annotated[Path | None, typer.Option("--json", help="write all samples here")] = None,
     seconds: Annotated[float, typer.Option(min=1, max=16, help="how much of the clip")] = 10.0,
 ) -> None:
-    """Print latency per stage, first score, memory and import time; budgets.toml holds the limits."""
+    """Print latency per stage, first score, memory and import time."""
     from benchmarks.pipeline import measure
     from edge.files import write_json
 
