@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import emit_json
+from edge.commands.base import as_overrides, emit_json
 
 
 def add(app: typer.Typer) -> None:
@@ -35,7 +35,7 @@ def gaze(
     if model not in TERMS:
         raise typer.BadParameter(f"--model {model}: expected one of {', '.join(TERMS)}")
     refuse_source(output, recording, targets)
-    config = load(overrides=[f"gaze.source={recording}", *(set_ or [])]).gaze
+    config = load(overrides=[*as_overrides({"gaze.source": str(recording)}), *(set_ or [])]).gaze
     with open_gaze(config) as source:
         mapping = open_mapping(source, config)
         samples = [mapping(raw) for raw in source]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import emit_json
+from edge.commands.base import as_overrides, emit_json
 
 
 def add(app: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def sync(
     from edge.errors import DataError
     from edge.gaze.sources import open_gaze, open_mapping
 
-    config = load(overrides=[f"scene.source={clip}", f"gaze.source={gaze}", *(set_ or [])])
+    config = load(overrides=[*as_overrides({"scene.source": str(clip), "gaze.source": str(gaze)}), *(set_ or [])])
     with open_capture(config.scene, "scene") as scene, open_gaze(config.gaze) as source:
         mapping = open_mapping(source, config.gaze, (scene.info.width, scene.info.height))
         found = estimate_offset(image_motion(scene), gaze_motion(map(mapping, source)), max_lag_ms)

@@ -67,6 +67,11 @@ def new_app(name: str, help_text: str) -> typer.Typer:
     )
 
 
+def as_overrides(given: dict[str, str]) -> list[str]:
+    """Return what options say, by the setting that each stands for, as ``section.key="text"`` for `edge.config.load`."""
+    return [f"{key}={json.dumps(text, ensure_ascii=False)}" for key, text in given.items()]
+
+
 def named_columns(text: str, meanings: str) -> dict[str, str]:
     """Read what an option `--columns MEANING=NAME,...` says; `meanings` is how the error spells what was expected.
 

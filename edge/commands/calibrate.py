@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edge.commands.base import emit_json
+from edge.commands.base import as_overrides, emit_json
 
 if TYPE_CHECKING:
     from edge.gaze.validation import Quality
@@ -46,7 +46,7 @@ def calibrate(
 
     if not validate and output is None:
         raise typer.BadParameter("say what for: --validate, or -o DIR")
-    settings = load(config, [*([f"gaze.source={gaze}"] if gaze else []), *(set_ or [])]).gaze
+    settings = load(config, [*as_overrides({"gaze.source": gaze} if gaze else {}), *(set_ or [])]).gaze
     with open_gaze(settings) as source:
         if not source.info.live:
             raise ConfigError(settings.source, "is no live stream", fix="`python -m calibration gaze` takes recordings")

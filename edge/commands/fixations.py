@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from edge.commands.base import emit_json, named_columns
+from edge.commands.base import as_overrides, emit_json, named_columns
 
 
 def add(app: typer.Typer) -> None:
@@ -42,7 +41,7 @@ def fixations(
     said = {"source": str(file), "time_unit": time_unit, "units": units, "frame": frame, "origin": origin}
     said |= {"geometry": geometry, "format": format}
     said |= {f"columns.{meaning}": name for meaning, name in named_columns(columns, "t=NAME,x=NAME,y=NAME").items()}
-    overrides = [f"gaze.{key}={dumps(value, ensure_ascii=False)}" for key, value in said.items()]
+    overrides = as_overrides({f"gaze.{key}": value for key, value in said.items()})
     config = load(overrides=[*overrides, f"fixations.merge={str(not no_merge).lower()}", *(set_ or [])])
     with open_gaze(config.gaze) as source:
         if source.info.live:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edge.commands.base import emit_json, progress
+from edge.commands.base import as_overrides, emit_json, progress
 
 if TYPE_CHECKING:
     from edge.audit import Auditor
@@ -44,7 +44,7 @@ def redact(
 
     harden_process()
     given = {"scene.source": str(source), "gaze.source": gaze, "redact.mode": mode, "redact.cover": cover}
-    settings = load(config, [*(set_ or []), *(f"{key}={_quoted(value)}" for key, value in given.items() if value)])
+    settings = load(config, [*(set_ or []), *as_overrides({key: text for key, text in given.items() if text})])
     if keep_audio:
         print("emogaze redact: the sound is kept, and a voice tells who someone is", file=sys.stderr)
     auditor = _auditor(settings, boxes) if audit or boxes else None
@@ -180,9 +180,3 @@ def _body(reports: list[Report]) -> dict[str, Any]:
             for report in reports
         ],
     }
-
-
-def _quoted(text: str) -> str:
-    from json import dumps
-
-    return dumps(text, ensure_ascii=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import emit_json
+from edge.commands.base import as_overrides, emit_json
 
 OUTPUT_FAILED = 3  #: exit code of a run that did what it was asked for, but for an output that failed
 NOTHING_SCORED = 4  #: of one that was stopped while it still waited for a source
@@ -34,9 +34,8 @@ def run(
     from edge.outputs import public_settings, refuse_overwriting
     from edge.stopping import stop_on_signals
 
-    overrides = list(set_ or [])
-    overrides += [f"{key}={_quoted(text)}" for key, text in (("scene.source", camera), ("gaze.source", gaze)) if text]
-    settings = load(config, overrides, preset=preset)
+    given = {key: text for key, text in (("scene.source", camera), ("gaze.source", gaze)) if text}
+    settings = load(config, [*(set_ or []), *as_overrides(given)], preset=preset)
     needed = {"--camera": ("scene.source", settings.scene.source), "--gaze": ("gaze.source", settings.gaze.source)}
     unset = {option: key for option, (key, value) in needed.items() if not value}
     if unset:
@@ -65,8 +64,3 @@ def run(
         raise typer.Exit(OUTPUT_FAILED)
     if summary.stopped:
         raise typer.Exit(stop.exit_code)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

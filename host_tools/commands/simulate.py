@@ -30,6 +30,7 @@ def simulate(
     ] = None,
 ) -> None:
     """Offer a gaze recording over LSL and a clip as an MJPEG camera, in step; print the line that runs on them."""
+    from edge.commands.base import as_overrides
     from edge.config import load
     from edge.gaze.inlet import load_lsl
     from host_tools.serve_mjpeg import MjpegServer, clip_pictures
@@ -41,7 +42,7 @@ def simulate(
     players: list[GazeOutlet | SideStreams] = []
     camera = ""
     if gaze is not None:
-        config = load(overrides=[f"gaze.source={gaze}", *(set_ or [])]).gaze
+        config = load(overrides=[*as_overrides({"gaze.source": str(gaze)}), *(set_ or [])]).gaze
         players.append(GazeOutlet(config, name, source_id, loop_s=len(pictures) / rate_hz if pictures else 0.0))
     if eeg or markers:
         players.append(SideStreams(eeg=eeg, markers=markers))
