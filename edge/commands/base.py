@@ -68,7 +68,7 @@ def new_app(name: str, help_text: str) -> typer.Typer:
 
 
 def as_overrides(given: dict[str, str]) -> list[str]:
-    """Return what options say, by the setting that each stands for, as ``section.key="text"`` for `edge.config.load`."""
+    """Return texts, by the setting that each is for, as ``section.key="text"``, which `edge.config.load` takes."""
     return [f"{key}={json.dumps(text, ensure_ascii=False)}" for key, text in given.items()]
 
 
