@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.gaze.angles import angle_deg
+from edge.gaze.fixations import CLOSED
 from edge.records import NAN, Fixation, GazeSample
 
-CLOSED = 0.2  #: openness at or below this is an eye at least 80 % closed (P80)
 PERCLOS_WINDOW_NS = 60_000_000_000
 BLINK_MARGIN_NS = 100_000_000  #: pupil samples so near a closed or lost eye are left out
 Floats = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ from edge.config import GazeConfig
 from edge.errors import SourceError
 from edge.gaze.geometry import inline_toml
 from edge.gaze.inlet import load_lsl
-from edge.gaze.sources import END_OF_TIME, open_gaze
+from edge.gaze.sources import open_gaze
 from edge.records import RawGaze
 
 CHANNELS = ("x", "y", "valid", "confidence", "pupil_mm", "openness")
@@ -47,7 +47,7 @@ class GazeOutlet:
         with open_gaze(gaze) as source:
             if source.info.live:
                 raise SourceError(gaze.source, "is a live stream already")
-            self._samples = source.read_until(END_OF_TIME)
+            self._samples = list(source)
             info, geometry = source.info, source.geometry
         self._lsl = load_lsl("machine")
         step_s = (self._samples[-1].t_ns - self._samples[0].t_ns) / max(1, len(self._samples) - 1) / 1e9

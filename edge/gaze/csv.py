@@ -60,9 +60,8 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
     info = gaze_info(gaze, declared, geometry, also=also)
     chosen = choose_columns(gaze.source, names, gaze.columns)
     values = np.load(path, allow_pickle=False) if is_npy else _read_text(path, chosen)
-    source = RecordedGaze(info, _table(values, chosen, NS[unit], gaze.source), offset_ms=gaze.offset_ms)
-    source.geometry = geometry
-    return source
+    table = _table(values, chosen, NS[unit], gaze.source)
+    return RecordedGaze(info, table, geometry=geometry, offset_ms=gaze.offset_ms)
 
 
 def write_table(path: Path, samples: Sequence[RawGaze], info: GazeInfo, geometry: Geometry | None) -> None:
@@ -217,12 +216,4 @@ def _table(values: Any, chosen: dict[str, str], ns: float, source: str) -> GazeT
     if far := int(np.count_nonzero(np.abs(times) > MAX_TIME_NS)):
         problem = f"{far} of {len(times)} samples have a time more than 140 years from 0"
         raise SourceError(source, problem, fix="check gaze.time_unit")
-    return GazeTable(
-        t_ns=np.round(times).astype(np.int64),
-        x=column["x"],
-        y=column["y"],
-        valid=column["valid"] > 0 if "valid" in column else None,
-        confidence=column.get("confidence"),
-        pupil_mm=column.get("pupil_mm"),
-        openness=column.get("openness"),
-    )
+    return GazeTable.of_columns(np.round(times).astype(np.int64), column)

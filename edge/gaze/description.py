@@ -19,8 +19,8 @@ Channel = dict[str, str]
 
 #: Meaning -> test on (label, type), in lower case; the first channel that passes is taken.
 _TESTS: dict[str, Callable[[str, str], bool]] = {
-    "x": lambda label, kind: label in ("x", "gaze x", "gaze_x", "xpos", "norm_pos_x") or kind in ("screenx",),
-    "y": lambda label, kind: label in ("y", "gaze y", "gaze_y", "ypos", "norm_pos_y") or kind in ("screeny",),
+    "x": lambda label, kind: label in ("x", "gaze x", "gaze_x", "xpos", "norm_pos_x") or kind == "screenx",
+    "y": lambda label, kind: label in ("y", "gaze y", "gaze_y", "ypos", "norm_pos_y") or kind == "screeny",
     "valid": lambda label, kind: label in ("valid", "validity") or kind == "validity",
     "confidence": lambda label, kind: label == "confidence" or kind == "confidence",
     "pupil_mm": lambda label, kind: label in ("pupil_mm", "pupil diameter") or kind == "pupildiameter",

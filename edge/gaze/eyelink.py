@@ -62,9 +62,7 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
     geometry = read_geometry(gaze.geometry)
     t_ns = np.round((np.array(asc.times) - asc.start) * 1e6).astype(np.int64)
     table = GazeTable(t_ns, np.array(asc.x), np.array(asc.y))
-    source = RecordedGaze(gaze_info(gaze, declared, geometry), table, offset_ms=gaze.offset_ms)
-    source.geometry = geometry
-    return source
+    return RecordedGaze(gaze_info(gaze, declared, geometry), table, geometry=geometry, offset_ms=gaze.offset_ms)
 
 
 def read_asc(path: Path) -> Asc:

@@ -74,9 +74,7 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
         pupil_mm=pupil,
         openness=openness,
     )
-    source = RecordedGaze(gaze_info(gaze, declared, geometry), table, offset_ms=gaze.offset_ms)
-    source.geometry = geometry
-    return source
+    return RecordedGaze(gaze_info(gaze, declared, geometry), table, geometry=geometry, offset_ms=gaze.offset_ms)
 
 
 def read_stream(folder: Path, name: str, *, times_of: str = "", optional: bool = False) -> tuple[Times, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +29,12 @@ class GazeTable:
     confidence: Floats | None = None
     pupil_mm: Floats | None = None
     openness: Floats | None = None
+
+    @classmethod
+    def of_columns(cls, t_ns: npt.NDArray[np.int64], column: Mapping[str, Floats]) -> GazeTable:
+        """Return a table of columns by their meaning: x, y, and any of the others; `valid` counts as true above 0."""
+        others = {name: column.get(name) for name in ("confidence", "pupil_mm", "openness")}
+        return cls(t_ns, column["x"], column["y"], valid=column["valid"] > 0 if "valid" in column else None, **others)
 
     def __len__(self) -> int:
         return len(self.t_ns)
@@ -60,10 +66,12 @@ class Undeclared:
 class RecordedGaze(GazeSource):
     """A recording behind the contract of a gaze source. Its order is kept, even where its clock runs backwards."""
 
-    def __init__(self, info: GazeInfo, table: GazeTable, *, offset_ms: float = 0.0) -> None:
+    def __init__(
+        self, info: GazeInfo, table: GazeTable, *, geometry: Geometry | None = None, offset_ms: float = 0.0
+    ) -> None:
         if not len(table):
             raise EmptyError(info.source, "holds no gaze sample")
-        self.info = info
+        self.info, self.geometry = info, geometry
         self._next = 0
         n = len(table)
         finite = np.isfinite(table.x) & np.isfinite(table.y)

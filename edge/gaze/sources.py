@@ -12,8 +12,6 @@ from edge.gaze.calibration import read_calibration
 from edge.gaze.geometry import read_geometry
 from edge.gaze.mapping import Mapping, make_mapping
 
-END_OF_TIME = 2**63 - 1  #: `read_until(END_OF_TIME)` gives all of a recording
-
 
 def open_gaze(config: GazeConfig) -> GazeSource:
     """Open the source that `config.source` names, with the plug-in `config.format` or the first that knows it.

@@ -23,9 +23,8 @@ from edge.gaze.geometry import read_geometry
 from edge.gaze.recorded import Declared, GazeTable, RecordedGaze, gaze_info
 
 Floats = npt.NDArray[np.float64]
-LAST_VALID_CODE = (
-    1  #: SDK validity: 0 found for certain, 1 probably, 2 uncertain which eye, 3 probably not, 4 not found
-)
+#: SDK validity: 0 found for certain, 1 probably, 2 uncertain which eye, 3 probably not, 4 not found.
+LAST_VALID_CODE = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +69,7 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
     declared = Declared(frame=layout.frame, device="Tobii", note="time 0 is the first sample")
     geometry = read_geometry(gaze.geometry)
     table = GazeTable(np.round((times - times[0]) * layout.time_ns).astype(np.int64), x, y, valid=valid, pupil_mm=pupil)
-    source = RecordedGaze(gaze_info(gaze, declared, geometry), table, offset_ms=gaze.offset_ms)
-    source.geometry = geometry
-    return source
+    return RecordedGaze(gaze_info(gaze, declared, geometry), table, geometry=geometry, offset_ms=gaze.offset_ms)
 
 
 def find_layout(names: list[str]) -> Layout | None:
@@ -83,7 +80,7 @@ def find_layout(names: list[str]) -> Layout | None:
     time = next((name for name in names if re.fullmatch(r"Recording timestamp( \[(μs|µs|us|ms)\])?", name)), None)
     if time is None:
         return None
-    for suffix, frame in ((" [DACS px]", "screen_px"), (" (DACS px)", "screen_px"), ("", "screen_px")):
+    for suffix in (" [DACS px]", " (DACS px)", ""):
         if f"Gaze point left X{suffix}" in names:
             pupil = " [mm]" if "Pupil diameter left [mm]" in names else ""
             eyes = tuple(
@@ -95,7 +92,7 @@ def find_layout(names: list[str]) -> Layout | None:
                 )
                 for e in ("left", "right")
             )
-            return Layout(time, 1e3 if "s]" in time and "ms]" not in time else 1e6, frame, eyes)
+            return Layout(time, 1e3 if "s]" in time and "ms]" not in time else 1e6, "screen_px", eyes)
     return None
 
 

@@ -63,18 +63,8 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
     geometry = read_geometry(gaze.geometry) or declared.geometry
     info = gaze_info(gaze, declared, geometry)
     column = {meaning: np.asarray(stream.samples[:, i], dtype=float) for meaning, i in chosen.items()}
-    table = GazeTable(
-        stream.t_ns - stream.t_ns[0],
-        column["x"],
-        column["y"],
-        valid=column["valid"] > 0 if "valid" in column else None,
-        confidence=column.get("confidence"),
-        pupil_mm=column.get("pupil_mm"),
-        openness=column.get("openness"),
-    )
-    source = RecordedGaze(info, table, offset_ms=gaze.offset_ms)
-    source.geometry = geometry
-    return source
+    table = GazeTable.of_columns(stream.t_ns - stream.t_ns[0], column)
+    return RecordedGaze(info, table, geometry=geometry, offset_ms=gaze.offset_ms)
 
 
 def read_streams(path: Path, *, dejitter: bool = True) -> list[XdfStream]:

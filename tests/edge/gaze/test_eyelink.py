@@ -9,7 +9,7 @@ import pytest
 from edge.config import GazeConfig
 from edge.errors import ConfigError, SourceError
 from edge.gaze.eyelink import open_source, read_asc
-from edge.gaze.sources import END_OF_TIME, open_mapping
+from edge.gaze.sources import open_mapping
 
 HEAD = "MSG 1 GAZE_COORDS 0 0 1920 1080\nSTART 1000 LEFT RIGHT SAMPLES\nSAMPLES GAZE LEFT RIGHT RATE 500.00 TRACKING\n"
 
@@ -29,7 +29,7 @@ def test_counts(data: Path, name: str, n_samples: int, events: tuple[int, int, i
 def test_places_times_and_lost_samples(data: Path) -> None:
     file = data / "gaze" / "eyelink_asc" / "eyelink_binocular_example.asc"
     with open_source(GazeConfig(source=str(file))) as source:
-        read = source.read_until(END_OF_TIME)
+        read = list(source)
     # The first line: left (964.3, 541.5), right (960.5, 538.8) at the first START.
     assert (read[0].t_ns, read[0].x, read[0].y) == (0, pytest.approx(962.4), pytest.approx(540.15))
     # Both eyes are lost from 1408793 to 1408872, the blink of the right one.
@@ -44,7 +44,7 @@ def test_one_tracked_eye_is_enough_and_pauses_stay(tmp_path: Path) -> None:
         "9999 1 2 3 4 5 6\nSTART 5000 LEFT RIGHT SAMPLES\n5000 . . 0 . . 0 .....\n"
     )
     with open_source(GazeConfig(source=str(file))) as source:
-        read = source.read_until(END_OF_TIME)
+        read = list(source)
     assert [(r.t_ns, r.x, r.y, r.valid) for r in read[:2]] == [(0, 20, 30, True), (2_000_000, 31, 41, True)]
     assert [(r.t_ns, r.valid) for r in read[2:]] == [(4_000_000_000, False)]
     assert source.info.hz_declared == 500

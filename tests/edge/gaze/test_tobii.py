@@ -10,7 +10,7 @@ import pytest
 from edge.config import FixationConfig, GazeConfig
 from edge.errors import SourceError
 from edge.gaze.fixations import detect
-from edge.gaze.sources import END_OF_TIME, open_gaze, open_mapping
+from edge.gaze.sources import open_gaze, open_mapping
 from edge.gaze.tobii import find_layout, open_source
 
 SCREEN = "screen = {width_mm = 510, height_mm = 287, width_px = 1920, height_px = 1080, distance_mm = 650}"
@@ -31,7 +31,7 @@ def test_validity_4_is_never_a_fixation(data: Path, name: str) -> None:
     config = GazeConfig(source=str(file), geometry=SCREEN)
     with open_gaze(config) as source:
         mapping = open_mapping(source, config)
-        read = source.read_until(END_OF_TIME)
+        read = list(source)
     with file.open() as table:
         rows = list(csv.DictReader(table, delimiter="\t"))
     both_lost = [row["LValidity"] == row["RValidity"] == "4" for row in rows]
@@ -52,7 +52,7 @@ def test_one_good_eye_is_enough(data: Path) -> None:
     with file.open() as table:
         rows = list(csv.DictReader(table, delimiter="\t"))
     with open_source(GazeConfig(source=str(file), geometry=SCREEN)) as source:
-        read = source.read_until(END_OF_TIME)
+        read = list(source)
     one_eyed = [i for i, row in enumerate(rows) if (row["LValidity"], row["RValidity"]) == ("4", "0")]
     assert len(one_eyed) == 3
     for i in one_eyed:
@@ -66,7 +66,7 @@ def test_pro_lab(tmp_path: Path, unit: str, ns: int) -> None:
     file.write_text(PRO_LAB.format(unit=unit), encoding="utf-8-sig")
     config = GazeConfig(source=str(file), geometry=SCREEN)
     with open_gaze(config) as source:
-        read = source.read_until(END_OF_TIME)
+        read = list(source)
     assert source.info.frame == "screen_px"
     assert [raw.t_ns for raw in read] == [0, 10 * ns, 20 * ns]
     assert [(raw.x, raw.y, raw.pupil_mm) for raw in read[:2]] == [(105, 210, 3.5), (100, 200, 3.0)]

@@ -10,7 +10,7 @@ import pytest
 from edge.config import GazeConfig
 from edge.errors import ConfigError
 from edge.gaze.calibration import GazeCalibration, read_calibration, write_calibration
-from edge.gaze.sources import END_OF_TIME, open_gaze, open_mapping
+from edge.gaze.sources import open_gaze, open_mapping
 from edge.gaze.validation import Target, accuracy_deg, measure, offset_deg, quality, rms_s2s_deg, std_deg
 from edge.records import NAN, GazeSample
 
@@ -71,7 +71,7 @@ def test_mapping_applies_it_before_pixels(tmp_path: Path) -> None:
     )
     with open_gaze(config) as source:
         mapping = open_mapping(source, config)
-        (sample,) = map(mapping, source.read_until(END_OF_TIME))
+        (sample,) = map(mapping, source)
     assert (sample.x_deg, sample.y_deg) == (1.0, -0.5)
     assert sample.x_px == pytest.approx(320 + 320 * math.tan(math.radians(1)))
     assert sample.y_px == pytest.approx(180 + 320 * math.tan(math.radians(0.5)) / math.cos(math.radians(1)))
