@@ -8,8 +8,13 @@ reasons as JSON.
 from __future__ import annotations
 
 import json
+import logging
 import math
+import socket
+import sys
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -21,6 +26,10 @@ from edge.errors import ConfigError, SinkError
 from edge.records import Event
 from edge.sinks.base import Sink
 
+log = logging.getLogger(__name__)
+
+CLIENT_S = 5.0  #: from its first byte to its last answer a client may take so long
+MAX_CLIENTS = 16  #: at the same time; one more is hung up on
 SILENT_NS = 5 * NS_PER_S  #: health events come every second; without any for this long the loop is stuck
 MAX_PORT = 65535
 STATES = ("starting", "building", "warming", "ready", "degraded", "failed")
@@ -160,14 +169,43 @@ class _Metrics:
 
 
 class _Server(ThreadingHTTPServer):
+    """A thread a client, for `CLIENT_S` at most, however slowly it sends or reads."""
+
     daemon_threads = True
     block_on_close = False
     sink: MetricsServer
 
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._since: dict[Any, float] = {}  #: when each client came
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if len(self._since) >= MAX_CLIENTS:
+            self.shutdown_request(request)
+            return
+        self._since[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._since.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Hang up on who takes too long; called ten times a second."""
+        late = time.monotonic() - CLIENT_S
+        for request in [request for request, since in self._since.copy().items() if since < late]:
+            with suppress(OSError):  # it may have ended meanwhile
+                request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log an error of the program; a client that hangs up is none."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            log.exception("metrics")
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    timeout = 5
 
     def do_GET(self) -> None:
         status, content, body = self.server.sink.answer(self.path.partition("?")[0])

@@ -6,6 +6,7 @@ import json
 import math
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ import pytest
 from edge.config import Config, KeysConfig, SinksConfig
 from edge.errors import ConfigError, DataError, SinkError
 from edge.records import Event, Frame, RedactedFrame
+from edge.sinks import _exporter
 from edge.sinks._exporter import MetricsServer
 from edge.sinks._queued import QueuedSink
 from edge.sinks.base import Sink
@@ -282,6 +284,73 @@ def test_metrics_port_in_use(metrics):
 def test_metrics_stay_on_this_machine(address):
     with pytest.raises(ConfigError, match=r"sinks\.metrics"):
         MetricsServer(address)
+
+
+def opened(server) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), 5)
+
+
+def until_all_left(server):
+    while server._server._since:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("sent", [b"GET /met", b"GET /metrics HTTP/1.0\r\n\r\n"], ids=["asking", "answered"])
+def test_a_client_that_hangs_up_leaves_no_trace(metrics, capfd, caplog, sent):
+    server, _ = metrics
+    with opened(server) as client:
+        client.sendall(sent)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not an end
+    until_all_left(server)
+    assert capfd.readouterr().err == "" and caplog.text == ""
+    assert get(server, "/healthz")[0] == 200
+
+
+def test_an_error_of_the_program_is_logged(metrics, caplog, monkeypatch):
+    server, _ = metrics
+    monkeypatch.setattr(MetricsServer, "answer", lambda *_: 1 / 0)
+    with opened(server) as client:
+        client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        assert client.recv(1) == b""
+    until_all_left(server)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_client_that_never_ends_its_question_is_hung_up_on(metrics, monkeypatch):
+    server, _ = metrics
+    monkeypatch.setattr(_exporter, "CLIENT_S", 0.2)
+    with opened(server) as client:
+        client.settimeout(0.05)
+        for _ in range(1000):
+            try:
+                client.sendall(b"x")
+                if not client.recv(1):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        else:
+            pytest.fail("it was still being listened to")
+    until_all_left(server)
+
+
+def test_many_clients_do_not_take_a_thread_each(metrics, monkeypatch):
+    server, _ = metrics
+    monkeypatch.setattr(_exporter, "MAX_CLIENTS", 2)
+    with opened(server), opened(server), opened(server) as third:
+        assert third.recv(1) == b""
+    until_all_left(server)
+    assert get(server, "/healthz")[0] == 200
+
+
+def test_the_metrics_are_served_over_ipv6_too():
+    server = MetricsServer("[::1]:0")
+    try:
+        with urllib.request.urlopen(f"http://[::1]:{server.port}/healthz", timeout=5) as answer:
+            assert answer.status == 200
+    finally:
+        server.close()
 
 
 # -- queue -----------------------------------------------------------------------------------------------------------
