@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from edge.clock import NS_PER_S
@@ -16,6 +16,8 @@ from edge.sinks.base import Sink
 
 #: Kinds that say nothing of gaze. Everything else stays behind, so a new kind does until it is listed here.
 PASSED = frozenset({"session", "end", "health", "stream", "deadline_missed", "mark", "restart"})
+#: What counts fixations, or pictures by what was looked at, in the payload of one that passes.
+COUNTS = frozenset({"fixations", "scores", "fcc_undefined"})
 KIND = "private_gaze"
 
 
@@ -59,8 +61,9 @@ class PrivateSink(Sink):
             sink.close()
 
     def _pass_on(self, event: Event) -> None:
+        payload = {name: value for name, value in event.payload.items() if name not in COUNTS}
         for sink in self._sinks:
-            sink.event(event)
+            sink.event(replace(event, payload=payload))
 
     def _release(self, event: Event) -> None:
         window, self._window = self._window, []

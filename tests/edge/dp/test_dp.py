@@ -187,8 +187,11 @@ def test_the_source_lets_only_noise_through(tmp_path: Path):
             sink.event(score(second * 1000 + 600, second, 0.5))
             sink.event(Event(0, 0, 0, "a_kind_of_next_year", {"gaze": 1}))
             sink.picture(None)  # type: ignore[arg-type]
-        sink.event(Event(0, 6 * 10**9, 6 * 10**9, "end", {}))
-    assert [event.kind for event in kept.events] == ["session", "private_gaze", "private_gaze", "private_gaze", "end"]
+        sink.event(Event(0, 0, 0, "health", {"state": "ready", "scores": 5, "fcc_undefined": {"no_fixation": 1}}))
+        sink.event(Event(0, 6 * 10**9, 6 * 10**9, "end", {"frames": 5, "fixations": 5}))
+    kinds = ["session", "private_gaze", "private_gaze", "private_gaze", "health", "end"]
+    assert [event.kind for event in kept.events] == kinds
+    assert [event.payload for event in kept.events[4:]] == [{"state": "ready"}, {"frames": 5}], "no exact counts"
     first, _, third = (event.payload for event in kept.events[1:4])
     assert (first["epsilon"], first["unit"]) == (1.0, "fixation")
     assert third["reason"] == "the budget is spent"
