@@ -135,9 +135,11 @@ def atomic_folder(path: Path, marker: str) -> Iterator[Path]:
         if path.exists():
             path.replace(old)
         part.replace(path)
-        shutil.rmtree(old, ignore_errors=True)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        if old.exists() and not path.exists():  # ended between the two: what was there comes back
+            old.replace(path)
+        for folder in (part, old):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def sync_dir(folder: Path) -> None:
@@ -200,9 +202,14 @@ def plain(value: Any) -> Any:
     return value
 
 
+def json_text(value: Any) -> str:
+    """Return `value` as indented JSON, with a line end."""
+    return json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write `value` to `path` as indented JSON, in one step."""
-    write_atomic(path, json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomic(path, json_text(value))
 
 
 def sha256_file(path: Path) -> str:
