@@ -10,7 +10,7 @@ import platform
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,98 +23,27 @@ from edge.clock import NS_PER_MS, NS_PER_S, monotonic_ns
 from edge.config import Config
 from edge.environment import Environments
 from edge.errors import ConfigError, SourceError
-from edge.files import write_json
 from edge.gaze.base import GazeSource
 from edge.gaze.mapping import Mapping
 from edge.gaze.sources import may_uncover, open_gaze, open_mapping
 from edge.governor import Governor
-from edge.outputs import Emitter, open_sinks, public_settings, recorded_to, refused_sinks, without_sinks
+from edge.outputs import (
+    Emitter,
+    not_recorded,
+    open_sinks,
+    public_settings,
+    recorded_to,
+    refused_sinks,
+    without_sinks,
+)
 from edge.pipeline import RedactPipeline, ScorePipeline, Step
 from edge.privacy import Redactor
 from edge.profiling import StageTimer
 from edge.records import Fixation, Frame, RedactedFrame, Telemetry
 from edge.stages import NetworkStages
 from edge.stopping import StopSignal
+from edge.summary import Summary, written_at_end
 from edge.telemetry import TelemetrySource, open_telemetry
-
-
-@dataclass
-class Summary:
-    """What one run did, as `summary.json` holds it."""
-
-    frames: int = 0
-    frames_dropped: int = 0
-    gaze_samples: int = 0
-    fixations: int = 0
-    scores: int = 0
-    fcc_mean: float = float("nan")
-    fcc_undefined: dict[str, int] = field(default_factory=dict)
-    faces_seen: int = 0
-    faces_covered: int = 0
-    frames_withheld: int = 0
-    simulated_gaze: bool = False
-    model: str = ""
-    provider: str = ""
-    latency_ms: dict[str, dict[str, float]] = field(default_factory=dict)
-    events: str = ""
-    video: str = ""
-    recording: str = ""
-    summary: str = ""
-    refused_sinks: list[str] = field(default_factory=list)
-    sink_errors: dict[str, str] = field(default_factory=dict)
-    deadlines_missed: int = 0
-    pictures_dropped: int = 0
-    missing: str = ""  #: what a live run still waited for when it was stopped before its first score
-    stopped: str = ""  #: the signal that ended a run on files before its end
-    scene_note: str = ""  #: what is odd about the clip: an irregular rate, damaged or missing pictures
-
-    def count_step(self, step: Step) -> None:
-        """Take in what the score recipe found."""
-        self.frames += 1
-        self.gaze_samples += len(step.raw_gaze)
-        if reason := step.score.reason:
-            self.fcc_undefined[reason] = self.fcc_undefined.get(reason, 0) + 1
-        else:
-            self.scores += 1
-            before = self.fcc_mean if self.scores > 1 else 0.0
-            self.fcc_mean = before + (step.score.fcc_now - before) / self.scores
-
-    def count_picture(self, picture: RedactedFrame) -> None:
-        """Take in a redacted picture."""
-        self.faces_seen += len(picture.faces)
-        self.faces_covered += sum(face.covered for face in picture.faces)
-        self.frames_withheld += picture.withheld
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def lines(self) -> list[str]:
-        """Return the run in a few lines for a terminal."""
-        if not self.frames:
-            return ["ended before the first score" + (f"; {self.missing}" if self.missing else "")]
-        undefined = ", ".join(f"{n} {reason}" for reason, n in sorted(self.fcc_undefined.items()))
-        path_ms = self.latency_ms.get("score_path_without_inference", {}).get("p50", float("nan"))
-        lines = [
-            f"{self.frames} frames, {self.frames_dropped} dropped; {self.gaze_samples} gaze samples"
-            + (" (simulated)" if self.simulated_gaze else ""),
-            f"{self.scores} scores"
-            + (f", mean FCC {self.fcc_mean:.3f}" if self.scores else "")
-            + f"; undefined: {undefined or 'none'}",
-            f"{self.fixations} fixations; {self.faces_covered} of {self.faces_seen} faces covered, "
-            f"{self.frames_withheld} pictures withheld"
-            + (f", {self.pictures_dropped} dropped before redaction" if self.pictures_dropped else ""),
-            f"{self.model} on {self.provider}; score path without inference {path_ms:.2f} ms median",
-        ]
-        if self.scene_note:
-            lines.insert(1, f"the clip is odd: {self.scene_note}")
-        if "no_environment" in self.fcc_undefined:
-            fix = '`emogaze env build VIEWS -o DIR` makes a cache, environment.cache = "DIR" names it'
-            lines.append(f"no score without an environment: {fix}")
-        if self.stopped:
-            lines.insert(0, f"stopped early by {self.stopped}: what follows is of the part before")
-        outputs = {"events": self.events, "video": self.video, "recorder": self.recording, "summary": self.summary}
-        lines += [f"written: {path}" for name, path in outputs.items() if path and name not in self.sink_errors]
-        return lines + [f"failed: sink {name}: {error}" for name, error in self.sink_errors.items()]
 
 
 def run(
@@ -165,9 +94,10 @@ def run(
             video=config.sinks.video,
             summary=config.sinks.summary,
         )
+        stack.enter_context(written_at_end(summary, config))
         header = session_header(config, scene, gaze, mapping, stages, environment)
         sinks = open_sinks(config, header, stack)
-        summary.recording = recorded_to(config, header)
+        summary.recording, summary.not_recorded = recorded_to(config, header), not_recorded(header)
         telemetry = load_telemetry(config, stack, live=False)
         score = score_recipe(config, mapping, stages, environment, gaze.info.hz_declared, timer)()
         redact = redact_recipe(config, mapping, stages, timer)
@@ -175,9 +105,7 @@ def run(
         emitter.event("session", 0, header)
         loop = FileLoop(config, score, redact, stages, emitter, summary, timer)
         loop.run(scene, gaze, face_camera, telemetry, on_step, stop or StopSignal())
-    summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
-    if config.sinks.summary:
-        write_json(Path(config.sinks.summary), summary.as_dict())
+        summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
     return summary
 
 

@@ -12,7 +12,7 @@ import json
 import re
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,9 +182,12 @@ def consent_problem(folder: Path, consent: Consent, *, now: datetime) -> str:
 
 
 def limit_event(event: Event, purposes: Collection[str]) -> Event | None:
-    """Return the event with only what `purposes` allow, or None if nothing of it may be kept."""
+    """Return the event with only what `purposes` allow, or None if nothing of it may be kept.
+
+    Of `end` at least the fact stays: without it nobody could tell a whole log from one that was cut off.
+    """
     if not _allowed(KINDS.get(event.kind), purposes):
-        return None
+        return replace(event, payload={}) if event.kind == "end" else None
     if event.kind != "score":
         return event
     payload = {key: value for key, value in event.payload.items() if _allowed(SCORE_KEYS.get(key), purposes)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 import threading
@@ -19,7 +20,9 @@ from edge.consent import ConsentError, LimitedSink, load_consent
 from edge.dp.sink import PrivateSink
 from edge.errors import ConfigError, SinkError
 from edge.files import is_same_file
+from edge.keys import keys_dir
 from edge.records import Event, RedactedFrame
+from edge.session import SOURCE_PREFIX
 from edge.sinks._output import is_encrypted, part_of
 from edge.sinks.base import Sink
 
@@ -82,31 +85,34 @@ def refuse_overwriting(config: Config, file: Path | None = None) -> None:
     ------
     SinkError
     """
-    taken = [(key, Path(text)) for key, text in _read_files(config).items() if text]
-    if config.environment.cache:
-        taken += [("environment.cache", path) for path in Path(config.environment.cache).glob("*")]
+    read = [(key, Path(text)) for key, text in _read_files(config).items() if text]
+    taken = [(f"is the source itself, {key}", path) for key, path in read]
+    kept = [*read, ("record.dir", Path(config.record.dir or os.devnull)), ("keys.dir", keys_dir(config.keys.dir))]
+    folders = [(f"is one of the files in {key}", path) for key, path in kept if path.is_dir()]
     if file is not None:
-        taken.append(("the settings file", file))
+        taken.append(("is the source itself, the settings file", file))
     for name in PLAINTEXT:
         if not (text := getattr(config.sinks, name)):
             continue
         written = (Path(text), part_of(Path(text)))
-        for key, path in taken:
+        if any(path.exists() for path in written):  # only then can it be a file in a folder, by whatever name
+            taken += [(what, path) for what, folder in folders for path in folder.rglob("*")]
+        for what, path in taken:
             if any(is_same_file(path, other) for other in written):
-                what = f"is {key} too" if key.startswith("sinks.") else f"is the source itself, {key}"
                 raise SinkError(f"sinks.{name} = {text}", what, fix="choose another output")
-        taken += [(f"sinks.{name}", path) for path in written]
+        taken += [(f"is sinks.{name} too", path) for path in written]
 
 
 def _read_files(config: Config) -> dict[str, str]:
-    """Return the settings that may name a file to read, as paths; cameras and streams are among them."""
+    """Return the settings that may name a file or folder to read, as paths; cameras and streams are among them."""
     played = {
         "scene.source": config.scene.source,
         "face_camera.source": config.face_camera.source,
         "gaze.source": config.gaze.source,
     }
     return {
-        **{key: text.removeprefix("paced:").removesuffix("?loop") for key, text in played.items()},
+        **{key: _path_of(text) for key, text in played.items()},
+        "environment.cache": config.environment.cache,
         "gaze.geometry": config.gaze.geometry,
         "gaze.calibration": config.gaze.calibration,
         "governor.ladder": config.governor.ladder,
@@ -116,11 +122,17 @@ def _read_files(config: Config) -> dict[str, str]:
     }
 
 
+def _path_of(source: str) -> str:
+    """Return the path in the name of a source that is played from files."""
+    path = source.removeprefix("paced:").removesuffix("?loop")
+    return path.removeprefix(SOURCE_PREFIX).partition("?identity=")[0] if path.startswith(SOURCE_PREFIX) else path
+
+
 def refused_sinks(config: Config) -> list[str]:
     """Return the file sinks that may not start. What is refused is said.
 
     A file in the clear: a clinical run goes on without it, any other is refused. An encrypted one (``.age``) needs a
-    consent like every recording; the run goes on without it.
+    consent like every recording; the run goes on without it, and without any log or clip whose data was not agreed to.
 
     Raises
     ------
@@ -129,13 +141,16 @@ def refused_sinks(config: Config) -> list[str]:
     """
     named = [name for name in PLAINTEXT if getattr(config.sinks, name)]
     wanted = [name for name in named if not is_encrypted(getattr(config.sinks, name))]
-    without_consent = _without_consent(config, [name for name in named if name not in wanted])
+    stopped = _without_consent(config, named)
+    if config.dp.epsilon and "video" in named and "video" not in stopped:
+        print("emogaze: sinks.video is not started: under differential privacy no picture leaves", file=sys.stderr)
+        stopped.append("video")
     if config.sinks.allow_plaintext or not wanted:
-        return without_consent
+        return stopped
     if config.preset == "clinical":
         for name in wanted:
             print(f"emogaze: sinks.{name} is not started: it would write in the clear", file=sys.stderr)
-        return wanted + without_consent
+        return [name for name in named if name in (*wanted, *stopped)]
     raise ConfigError(
         f"sinks.{wanted[0]}",
         "would write a file in the clear",
@@ -143,17 +158,21 @@ def refused_sinks(config: Config) -> list[str]:
     )
 
 
-def _without_consent(config: Config, names: list[str]) -> list[str]:
-    """Return `names`, of encrypted files, if no valid consent lets them start; say once all that a lack of it stops."""
-    stopped = [f"sinks.{name}" for name in names] + ["the recording"] * bool(config.record.dir)
+def _without_consent(config: Config, named: list[str]) -> list[str]:
+    """Return which of the `named` files a lack of consent stops; say once all that it stops."""
+    encrypted = [name for name in named if is_encrypted(getattr(config.sinks, name))]
+    stopped = [f"sinks.{name}" for name in encrypted] + ["the recording"] * bool(config.record.dir)
     if not stopped and not config.record.consent:
         return []
     try:
-        load_consent(config)
+        purposes = load_consent(config).purposes
     except ConsentError as error:
         what = "no sink gets anything" if config.record.consent else f"not started: {', '.join(stopped)}"
         print(f"emogaze: {what}: {error}", file=sys.stderr)
-        return names
+        return [name for name in named if name in encrypted or (config.record.consent and name != "summary")]
+    if "video" in named and "redacted_video" not in purposes:
+        print("emogaze: sinks.video is not started: the consent is not to redacted_video", file=sys.stderr)
+        return ["video"]
     return []
 
 
@@ -182,6 +201,12 @@ def recorded_to(config: Config, header: dict[str, Any]) -> str:
     """Return the folder of the session that is being recorded; empty if none is."""
     session = header.get("recording", {}).get("session", "")
     return str(Path(config.record.dir) / session) if session else ""
+
+
+def not_recorded(header: dict[str, Any]) -> str:
+    """Return why a session that was to be recorded is not; empty if it is, or if none was asked for."""
+    recording = header.get("recording", {})
+    return str(recording["reason"]) if recording.get("state") == "off" else ""
 
 
 def guard_sinks(sinks: list[Sink], config: Config, header: dict[str, Any]) -> list[Sink]:

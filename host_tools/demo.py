@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edge.app import Summary, run
+from edge.app import run
 from edge.backends.base import open_model
 from edge.capture import open_capture
 from edge.config import Config, SceneConfig, load
@@ -28,6 +28,7 @@ from edge.manifest import models_dir
 from edge.pipeline import largest_face
 from edge.records import Frame
 from edge.redaction import Detectors, cover_still
+from edge.summary import Summary
 from models.archives import Store
 
 CLIP = "feat/tests/data/WolfgangLanger_Pexels.mp4"

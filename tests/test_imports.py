@@ -23,7 +23,7 @@ LAYERS = [
         *("governor", "telemetry", "privacy", "sinks", "consent", "exports", "export_rows", "wire", "dp", "curve"),
         *("live.health", "live.monitor", "live.notify", "live.logs", "live.control", "live.remote"),
     ],
-    ["pipeline", "stages", "redaction", "audit", "metadata", "tune", "outputs"],
+    ["pipeline", "stages", "redaction", "audit", "metadata", "tune", "outputs", "summary"],
     ["app"],
     ["live.supervisor", "live.redact_worker", "live.aux_feed", "live.watch"],
     ["live"],

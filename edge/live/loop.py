@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edge import events, plugins
-from edge.app import Summary, choice_to_plain, step_to_plain
+from edge.app import choice_to_plain, step_to_plain
 from edge.capture.base import FrameSource, SourceStatus
 from edge.clock import NS_PER_MS, monotonic_ns
 from edge.config import Config, LiveConfig, SceneConfig
@@ -35,6 +35,7 @@ from edge.records import Fixation, Frame, RawGaze
 from edge.sinks._queued import CLOSE_TIMEOUT_S, QueuedSink
 from edge.sinks.base import Sink
 from edge.stages import NetworkStages
+from edge.summary import Summary
 from edge.telemetry import TelemetrySource
 
 log = logging.getLogger(__name__)
@@ -337,7 +338,8 @@ class LiveLoop:
         self._p.supervisor.sinks.append(queued)
         for sink in guard_sinks([queued], self._p.config, header):
             self._p.emitter.add(sink, header)
-        request.answer(session=recorded_to(self._p.config, header))
+        self._p.summary.recording, self._p.summary.not_recorded = recorded_to(self._p.config, header), ""
+        request.answer(session=self._p.summary.recording)
 
     def _finish(self) -> None:
         p = self._p

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import cv2
 
-from edge.app import Summary
 from edge.capture.base import public_name
 from edge.config import Config
 from edge.errors import ConfigError, StalledError
-from edge.files import write_json
 from edge.keys import KeyRing, keys_dir
 from edge.live import logs
 from edge.live.control import ControlServer, default_path
@@ -24,6 +22,7 @@ from edge.live.supervisor import Supervisor
 from edge.outputs import Emitter, refused_sinks, without_sinks
 from edge.pipeline import Step
 from edge.stopping import stop_on_signals
+from edge.summary import Summary, written_at_end
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +43,11 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
     with ExitStack() as stack:
         stack.enter_context(closing(logs.set_up(config.live.log_level, config.live.log_format)))
         stop = stack.enter_context(stop_on_signals()).event
+        stack.enter_context(written_at_end(summary, config))
         emitter = Emitter([])
         supervisor = stack.enter_context(closing(Supervisor(config, emitter, summary)))
         control = _open_control(config, supervisor, stack)
+        stack.callback(lambda: summary.sink_errors.update(supervisor.sink_errors))
         stack.callback(emitter.close)
         try:
             start = Start(config, emitter, supervisor, control, stop)
@@ -59,9 +60,6 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
         except Exception as error:
             supervisor.fail(str(error))
             raise
-    summary.sink_errors = {sink.name: str(sink.error) for sink in supervisor.sinks if sink.error is not None}
-    if config.sinks.summary:
-        write_json(Path(config.sinks.summary), summary.as_dict())
     return summary
 
 

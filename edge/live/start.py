@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from edge import plugins
 from edge.app import (
-    Summary,
     load_environment,
     load_telemetry,
     open_face_camera,
@@ -37,10 +36,11 @@ from edge.live.control import ControlServer
 from edge.live.loop import Parts, queue_sink
 from edge.live.redact_worker import RedactWorker
 from edge.live.supervisor import Supervisor
-from edge.outputs import Emitter, guard_sinks, recorded_to
+from edge.outputs import Emitter, guard_sinks, not_recorded, recorded_to
 from edge.profiling import StageTimer
 from edge.records import Frame, RedactedFrame
 from edge.stages import NetworkStages
+from edge.summary import Summary
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -160,9 +160,9 @@ class Start:
         """Open the other sinks and tell all of them what the session is."""
         header["epoch"] = dict(zip(("monotonic_ns", "unix_ns"), session_epoch(), strict=True))
         self._open_sinks([name for name in plugins.names("edge.sinks") if name not in early], header)
-        summary.recording = recorded_to(self._config, header)
+        summary.recording, summary.not_recorded = recorded_to(self._config, header), not_recorded(header)
         self._emitter.event("session", monotonic_ns(), header)
-        if header.get("recording", {}).get("state") == "off":
+        if summary.not_recorded:
             self._supervisor.complain("recorder", "degraded", "no valid consent")  # which was said at the start
 
     def _emit_into(self, summary: Summary) -> Callable[[RedactedFrame], None]:

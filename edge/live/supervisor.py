@@ -6,7 +6,6 @@ import logging
 from collections import deque
 from typing import Any
 
-from edge.app import Summary
 from edge.capture.base import SourceStatus
 from edge.clock import NS_PER_MS, NS_PER_S, Clock, monotonic_ns
 from edge.config import Config
@@ -18,6 +17,7 @@ from edge.outputs import Emitter
 from edge.profiling import summarise_ms
 from edge.records import NAN
 from edge.sinks._queued import QueuedSink
+from edge.summary import Summary
 
 log = logging.getLogger(__name__)
 
@@ -109,9 +109,8 @@ class Supervisor:
             silent = self.monitors["gaze"].silent(now_ns)
             self.complain("gaze", "degraded" if silent else "ok", "silent")
         self.complain("synchronisation", *self._judge_synchronisation())
-        for sink in self.sinks:
-            if sink.error is not None:
-                self.complain(f"sink {sink.name}", "degraded", str(sink.error))
+        for name, error in self.sink_errors.items():
+            self.complain(f"sink {name}", "degraded", error)
         if now_ns >= self._next_report_ns:
             self._compare_rates(now_ns)
             self.report()
@@ -160,6 +159,11 @@ class Supervisor:
             "streams": streams,
             "sinks": sinks,
         }
+
+    @property
+    def sink_errors(self) -> dict[str, str]:
+        """What failed of the outputs, by sink."""
+        return {sink.name: str(sink.error) for sink in self.sinks if sink.error is not None}
 
     def for_owner(self) -> dict[str, Any]:
         """Return the status for the control socket, whose other end is the device's owner: with the newest score."""

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from edge import events
-from edge.app import Summary, run
+from edge.app import run
 from edge.config import Config, SinksConfig, load
 from edge.environment import EnvironmentInfo
 from edge.errors import EmoGazeError
@@ -19,6 +19,7 @@ from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
 from edge.ladder import Ladder, Rung, write_ladder
 from edge.stopping import stop_on_signals
+from edge.summary import Summary
 from host_tools.rerun import rerun
 
 SEED, HZ = 3, 200.0
@@ -251,14 +252,3 @@ def twin_cache(environment: Path, folder: Path, twin: str) -> Path:
     info = msgspec.json.decode(text.replace('"mobilenet_v2-fp32', f'"{twin}'), type=EnvironmentInfo)
     (part / "env.json").write_bytes(msgspec.json.encode(info.sealed()))
     return folder
-
-
-def test_a_sink_that_failed_is_said_and_not_called_written():
-    summary = Summary(frames=1, events="e.ndjson", video="v.mp4", sink_errors={"events": "no space left"})
-    assert summary.lines()[-2:] == ["written: v.mp4", "failed: sink events: no space left"]
-
-
-def test_a_run_without_an_environment_says_how_to_get_one() -> None:
-    hint = 'no score without an environment: `emogaze env build VIEWS -o DIR` makes a cache, environment.cache = "DIR"'
-    assert any(line.startswith(hint) for line in Summary(frames=1, fcc_undefined={"no_environment": 1}).lines())
-    assert not any(hint in line for line in Summary(frames=1, fcc_undefined={"no_fixation": 1}).lines())

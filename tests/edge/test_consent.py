@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from edge.consent import ConsentError, new_consent, read_consent
+from edge.consent import ConsentError, limit_event, new_consent, read_consent
 from edge.keys import KeyRing, new_signing_pair, read_private
+from edge.records import Event
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
 
@@ -99,3 +100,9 @@ def test_a_corrupt_record_is_one_clear_line(tmp_path, ring, content, message):
 def test_wrong_arguments(operator, subject, purposes, days):
     with pytest.raises(ValueError, match="expected"):
         new_consent(read_private(operator), subject, purposes, days, "dr-a", now=NOW)
+
+
+def test_the_end_is_told_without_what_was_not_agreed_to():
+    end = Event(7, 1, 2, "end", {"fixations": 3})
+    assert limit_event(end, {"scores"}) == end
+    assert limit_event(end, {"gaze"}) == Event(7, 1, 2, "end", {})

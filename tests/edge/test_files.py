@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,23 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path, code):
         with pytest.raises(SinkError, match=rf"x\.csv: can't be written: {os.strerror(code)}"), atomic():
             raise OSError(code, os.strerror(code))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_replaced_comes_back_if_the_program_ends_meanwhile(tmp_path, monkeypatch):
+    folder, replace = tmp_path / "cache", Path.replace
+    folder.mkdir()
+    (folder / "m").write_text("old")
+
+    def ended(self, target):
+        if self.name.endswith(".part"):
+            raise SystemExit(143)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", ended)
+    with pytest.raises(SystemExit), atomic_folder(folder, "m") as part:
+        (part / "m").write_text("new")
+    assert (folder / "m").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_other_errors_of_the_work_stay_what_they_are(tmp_path):

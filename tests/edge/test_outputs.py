@@ -50,12 +50,19 @@ def test_a_consent_limits_every_sink(tmp_path, consent):
 
 def test_a_consent_that_cannot_be_used_allows_nothing(tmp_path, consent, capsys):
     consent.write_text(consent.read_text().replace("S-01", "S-02"))
-    settings = config(tmp_path, record={"consent": str(consent)})
-    assert refused_sinks(settings) == []
+    files = {"events": "e.ndjson", "video": "v.mp4", "summary": "s.json", "allow_plaintext": True}
+    settings = config(tmp_path, record={"consent": str(consent)}, sinks=files)
+    assert refused_sinks(settings) == ["events", "video"], "an empty log would look like one of a run"
     assert kept_of(settings) == []
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("emogaze: no sink gets anything: ")
     assert "was altered" in line
+
+
+def test_a_clip_is_not_begun_if_pictures_were_not_agreed_to(tmp_path, consent, capsys):
+    files = {"events": "e.ndjson", "video": "v.mp4", "allow_plaintext": True}
+    assert refused_sinks(config(tmp_path, record={"consent": str(consent)}, sinks=files)) == ["video"]
+    assert "sinks.video is not started: the consent is not to redacted_video" in capsys.readouterr().err
 
 
 def test_all_that_a_missing_consent_stops_is_said_in_one_line(tmp_path, capsys):
@@ -65,9 +72,12 @@ def test_all_that_a_missing_consent_stops_is_said_in_one_line(tmp_path, capsys):
     assert line.startswith("emogaze: not started: sinks.events, sinks.video, the recording: record.consent: names no")
 
 
-def test_privacy_at_the_source_stops_gaze(tmp_path):
+def test_privacy_at_the_source_stops_gaze_and_pictures(tmp_path, capsys):
     dp = {"epsilon": 1.0, "ledger": str(tmp_path / "ledger.jsonl")}
     assert kept_of(config(tmp_path, dp=dp)) == ["session"]
+    files = {"events": "e.ndjson", "video": "v.mp4", "allow_plaintext": True}
+    assert refused_sinks(config(tmp_path, dp=dp, sinks=files)) == ["video"]
+    assert "under differential privacy no picture leaves" in capsys.readouterr().err
 
 
 def dict_keys_and_event_kinds() -> tuple[set[str], set[str]]:
@@ -107,7 +117,12 @@ def test_headers_show_no_passwords_of_cameras():
         pytest.param({"face_camera": "a.mp4", "video": "symbolic.mp4"}, "itself, face_camera.source", id="symlink"),
         pytest.param({"gaze": "g.csv", "events": "g.csv"}, "itself, gaze.source", id="gaze"),
         pytest.param({"gaze": "g.csv", "summary": "hard.csv"}, "itself, gaze.source", id="hard-link"),
-        pytest.param({"environment": "cache", "summary": "cache/e.json"}, "itself, environment.cache", id="cache"),
+        pytest.param({"environment": "d", "summary": "d/e.json"}, "in environment.cache", id="cache"),
+        pytest.param({"scene": "paced:d", "events": "d/e.json"}, "one of the files in scene.source", id="pictures"),
+        pytest.param({"scene": "d", "video": "d/sub/b.mp4"}, "in scene.source", id="part-in-folder"),
+        pytest.param({"gaze": "session:d?identity=i", "events": "hard.json"}, "in gaze.source", id="session"),
+        pytest.param({"record": "d", "summary": "d/e.json"}, "in record.dir", id="recordings"),
+        pytest.param({"keys": "d", "summary": "d/e.json"}, "in keys.dir", id="keys"),
         pytest.param({"summary": "run.toml"}, "itself, the settings file", id="settings"),
         pytest.param({"events": "z.json", "summary": "new/../z.json"}, "summary = .* is sinks.events too", id="twins"),
     ],
@@ -118,12 +133,15 @@ def test_an_output_takes_the_place_of_nothing_that_is_read_or_written(tmp_path, 
         Path(name).write_text(name)
     Path("symbolic.mp4").symlink_to("a.mp4")
     Path("hard.csv").hardlink_to("g.csv")
-    Path("cache").mkdir()
-    Path("cache/e.json").touch()
+    Path("d/sub").mkdir(parents=True)
+    Path("d/e.json").touch()
+    Path("d/sub/b.part.mp4").touch()
+    Path("hard.json").hardlink_to("d/e.json")
     sinks = {key: text for key, text in settings.items() if key in ("events", "video", "summary")}
     read = {key: settings[key] for key in settings.keys() - sinks.keys()}
-    sections = {key: {"cache" if key == "environment" else "source": text} for key, text in read.items()}
+    names = {"environment": "cache", "record": "dir", "keys": "dir"}
+    sections = {key: {names.get(key, "source"): text} for key, text in read.items()}
     with pytest.raises(SinkError, match=message):
         refuse_overwriting(from_dict({**sections, "sinks": sinks}, thing="test"), Path("run.toml"))
-    others = {"events": "e.ndjson", "video": "v.mp4", "summary": "s.json"}
+    others = {"events": "e.ndjson", "video": "d/v.mp4", "summary": "s.json"}
     refuse_overwriting(from_dict({**sections, "sinks": others}, thing="test"), Path("run.toml"))

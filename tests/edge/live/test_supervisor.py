@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from edge.app import Summary
 from edge.clock import NS_PER_MS
 from edge.config import Config
 from edge.live.supervisor import SYNC_FEWEST, SYNC_WINDOW, Supervisor
 from edge.outputs import Emitter
+from edge.summary import Summary
 
 APART = "gaze and pictures are more than 50 ms apart"
 
