@@ -141,6 +141,8 @@ def write_results(run: Run, folder: Path) -> None:
     for group in ("generation", "understanding", "valence", "anchors"):
         for table in run.tables(group):
             table.write(folder / "tables")
+    if run.ledger:
+        results.ledger_table(run.ledger).write(folder / "tables")
     truth = run.archive.truth
     rows = [
         {
