@@ -43,7 +43,6 @@ class RedactionCounts:
     pictures: int = 0
     withheld: int = 0
     faces_covered: int = 0
-    faces_clear: int = 0
     bad_boxes: int = 0
     suspected_leaks: int = 0
     recalls: int = 0
@@ -214,10 +213,8 @@ class Redactor:
             if face.covered:
                 cover_face(image, face.box, self._settings.cover, self._settings.margin)
         image.flags.writeable = False
-        covered = sum(f.covered for f in chosen)
         self.counts.pictures += 1
-        self.counts.faces_covered += covered
-        self.counts.faces_clear += len(chosen) - covered
+        self.counts.faces_covered += sum(f.covered for f in chosen)
         return RedactedFrame(frame.frame_id, frame.t_ns, image, frame.source, frame.role, tuple(chosen))
 
     def _choose(self, faces: Sequence[Face], gaze: Gaze | None) -> list[Face]:

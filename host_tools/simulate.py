@@ -61,7 +61,6 @@ class GazeOutlet:
         stream = self._lsl.StreamInfo(name, "Gaze", len(CHANNELS), rate, self._lsl.cf_double64, source_id)
         describe(stream, CHANNELS, declared)
         self._outlet = self._lsl.StreamOutlet(stream)
-        self.sent = 0
 
     def play(self, stop: threading.Event, start_s: float) -> None:
         """Send samples at their times until `stop`, the first loop from LSL time `start_s`."""
@@ -74,7 +73,6 @@ class GazeOutlet:
                 if wait_until(due_s, self._lsl.local_clock, stop):
                     return
                 self._outlet.push_sample(values(raw), due_s)
-                self.sent += 1
 
 
 class SideStreams:

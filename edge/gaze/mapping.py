@@ -2,8 +2,7 @@
 
 Degrees are azimuth (positive to the right) and elevation (positive up) of the line of sight: from the camera's optical
 axis for gaze in a scene picture, from the screen's centre for gaze on a screen, from the source's own axes for a
-direction. Pixels are those of the scene picture, origin top left, never clamped: gaze off the picture stays valid and
-`Mapping.off_frame` tells it.
+direction. Pixels are those of the scene picture, origin top left, never clamped: gaze off the picture stays valid.
 """
 
 from __future__ import annotations
@@ -140,10 +139,8 @@ class Mapping(ABC):
 
     geometry: Geometry | None = None
 
-    def __init__(
-        self, plane: Plane | None, frame_size: Size | None, calibration: GazeCalibration | None, *, nominal: bool
-    ) -> None:
-        self._plane, self._frame_size, self.calibration = plane, frame_size, calibration
+    def __init__(self, plane: Plane | None, calibration: GazeCalibration | None, *, nominal: bool) -> None:
+        self._plane, self.calibration = plane, calibration
         self.px_per_deg = plane.px_per_deg if plane else NAN
         self.nominal = nominal
 
@@ -168,23 +165,14 @@ class Mapping(ABC):
             raw.seq, raw.t_ns, x_px, y_px, azimuth, elevation, raw.confidence, raw.valid, raw.pupil_mm, raw.openness
         )
 
-    def off_frame(self, sample: GazeSample) -> bool:
-        """Whether a sample lies outside the scene picture (False where its size or the pixels are unknown)."""
-        if self._frame_size is None or math.isnan(sample.x_px):
-            return False
-        width, height = self._frame_size
-        return not (0 <= sample.x_px < width and 0 <= sample.y_px < height)
-
     @abstractmethod
     def _look(self, raw: RawGaze) -> tuple[float, float, tuple[float, float] | None]:
         """Return azimuth, elevation (deg) and, if the source gives a place, that place in the plane."""
 
 
 class _DirectionMapping(Mapping):
-    def __init__(
-        self, plane: Plane | None, frame_size: Size | None, calibration: GazeCalibration | None, *, vector: bool
-    ) -> None:
-        super().__init__(plane, frame_size, calibration, nominal=False)
+    def __init__(self, plane: Plane | None, calibration: GazeCalibration | None, *, vector: bool) -> None:
+        super().__init__(plane, calibration, nominal=False)
         self._vector = vector
 
     def _look(self, raw: RawGaze) -> tuple[float, float, None]:
@@ -198,7 +186,6 @@ class _PlaceMapping(Mapping):
     def __init__(
         self,
         plane: Plane,
-        frame_size: Size | None,
         calibration: GazeCalibration | None,
         *,
         nominal: bool,
@@ -206,7 +193,7 @@ class _PlaceMapping(Mapping):
         bottom_px: float,
     ) -> None:
         """`unit_px`: pixels of the plane per unit of the source; `bottom_px`: the plane's height if y goes up."""
-        super().__init__(plane, frame_size, calibration, nominal=nominal)
+        super().__init__(plane, calibration, nominal=nominal)
         self._place_plane, self._unit_px, self._bottom_px = plane, unit_px, bottom_px
 
     def _look(self, raw: RawGaze) -> tuple[float, float, tuple[float, float]]:
@@ -265,17 +252,15 @@ def _mapping_of(
         fitted = fit_camera(camera, frame_size, info.source)
         plane = CameraPlane(fitted)
         size, unit = (fitted.width_px, fitted.height_px), (camera.width_px, camera.height_px)
-        frame_size = frame_size or size
         if info.frame == "direction":
-            return _DirectionMapping(plane, frame_size, calibration, vector=info.units == "vector")
+            return _DirectionMapping(plane, calibration, vector=info.units == "vector")
     elif info.frame == "direction":
-        return _DirectionMapping(None, frame_size, calibration, vector=info.units == "vector")
+        return _DirectionMapping(None, calibration, vector=info.units == "vector")
     else:
         raise _undeclared(info, "camera")
     scale = (float(size[0]), float(size[1])) if info.units == "norm" else (size[0] / unit[0], size[1] / unit[1])
     return _PlaceMapping(
         plane,
-        frame_size,
         calibration,
         nominal=geometry is not None and geometry.nominal,
         unit_px=scale,

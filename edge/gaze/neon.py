@@ -28,8 +28,6 @@ SCENE_SIZE = (1600, 1200)
 NOMINAL = Camera(width_px=1600, height_px=1200, fx=892.0, fy=892.0, cx=800.0, cy=600.0, nominal=True)
 #: The layout of calibration.bin, as the maker's reader documents it; what follows concerns the eye cameras.
 _CALIBRATION = np.dtype([("version", "u1"), ("serial", "S6"), ("matrix", "<f8", (3, 3)), ("distortion", "<f8", (8,))])
-BLINK_EVENT = 4
-FIXATION_EVENT = 1
 
 
 def matches(source: str) -> bool:
@@ -110,14 +108,6 @@ def read_stream(folder: Path, name: str, *, times_of: str = "", optional: bool =
         if len(t) != len(r):
             raise SourceError(str(raw), "rows and times differ in number", expected=str(len(t)), got=str(len(r)))
     return np.concatenate(times), np.concatenate(rows)
-
-
-def read_fixations(folder: Path, zero_ns: int | None = None) -> list[tuple[int, int]]:
-    """Return (start_ns, end_ns) of the fixations that the device itself found, on the clock of `open_source`."""
-    zero = _zero(folder, _info(folder))[0] if zero_ns is None else zero_ns
-    _, rows = read_stream(folder, "fixations")
-    kept = rows[rows["event_type"] == FIXATION_EVENT]
-    return [(int(r["start_timestamp_ns"]) - zero, int(r["end_timestamp_ns"]) - zero) for r in kept]
 
 
 def _raw_files(folder: Path, name: str) -> list[Path]:

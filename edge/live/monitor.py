@@ -76,10 +76,6 @@ class StreamMonitor:
         self._arrived_ns: int | None = None
         self._taken = self._samples = self._gaps = self._lost_ns = self._reordered = self._duplicates = self._jumps = 0
 
-    @property
-    def jumps(self) -> int:
-        return self._jumps
-
     def add(self, t_ns: int, arrival_ns: int, passed: int = 1) -> Verdict:
         """Take one sample; say what is odd about its stamp. A jump begins the stream's statistics anew.
 

@@ -79,10 +79,6 @@ class AgeFile:
         payload = os.stat(self.path).st_size - self.payload_at
         return -(-payload // (CHUNK + TAG))
 
-    def chunk_at(self, offset: int) -> int:
-        """Return the number of the chunk that holds byte `offset` of the file (negative in the header)."""
-        return (offset - self.payload_at) // (CHUNK + TAG)
-
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks from number `start` on, authentic or not."""
         from cryptography.exceptions import InvalidTag

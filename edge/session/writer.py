@@ -82,7 +82,7 @@ class SessionWriter:
 
         self._settings, self._metadata, self._clock, self._may_go_on = settings, metadata, clock, may_go_on
         self._disk = disk or Disk()
-        self._mono_ns, self._unix_ns = session_epoch()
+        _, self._unix_ns = session_epoch()
         self.paths = SessionPaths(Path(settings.dir) / _session_name(self._unix_ns))
         self.stopped = ""  #: why recording ended before it was told to
         self.dropped: dict[str, int] = {}  #: what never reached the writer; written into the last line

@@ -20,8 +20,6 @@ from host_tools.metrics import classification as cl
 from host_tools.metrics.estimates import Difference, Resampled, compare, mean_difference
 from host_tools.metrics.statistics import CORRECTIONS
 
-SaliencyRows = Mapping[str, Sequence[Mapping[str, float]]]
-
 
 def resampled(scored: Sequence[Scored], config: EvaluateConfig) -> dict[tuple[str, str], Resampled]:
     """Return the bootstrap of each system and source, all on the same draws."""

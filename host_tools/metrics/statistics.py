@@ -102,31 +102,6 @@ def bootstrap_p(differences: npt.ArrayLike) -> float:
     return min(1.0, 2 * (tail + 1) / (len(given) + 1))
 
 
-def permutation_p(differences: npt.ArrayLike, *, n_permutations: int = 10_000, seed: int = 0) -> float:
-    """Return the two-sided p value of "the mean of the paired `differences` (n,) is 0" by random sign flips."""
-    given = np.asarray(differences, dtype=np.float64)
-    if not len(given):
-        return float("nan")
-    observed = abs(given.sum())
-    rng = np.random.default_rng(seed)
-    at_least, done = 0, 0
-    batch = max(1, _CELLS_AT_ONCE // len(given))
-    while done < n_permutations:
-        size = min(batch, n_permutations - done)
-        signs = rng.integers(2, size=(size, len(given)), dtype=np.int8) * 2.0 - 1.0
-        at_least += int(np.sum(np.abs(signs @ given) >= observed * (1 - 1e-12)))
-        done += size
-    return (at_least + 1) / (n_permutations + 1)
-
-
-def mcnemar_p(only_first: int, only_second: int) -> float:
-    """Return McNemar's exact two-sided p value, from how many samples only the first or only the second got right."""
-    from scipy.stats import binomtest
-
-    n = only_first + only_second
-    return float(binomtest(only_first, n, 0.5).pvalue) if n else 1.0
-
-
 def holm(p_values: npt.ArrayLike) -> Array:
     """Return p values adjusted by Holm's step-down method (family-wise error); `nan` stays and is not counted."""
     return _adjust(p_values, lambda p, m: np.maximum.accumulate((m - np.arange(len(p))) * p))

@@ -17,7 +17,6 @@ from types import ModuleType
 from edge import plugins
 from edge.errors import DataError
 from host_tools.datasets import layout
-from host_tools.samples import named
 from host_tools.tables import Table
 
 PACKAGE = "host_tools.datasets.importers"
@@ -97,9 +96,3 @@ def count_findings(found: Iterable[str], expected: int, what: str) -> list[str]:
 def left_out(counts: Counter[str]) -> list[str]:
     """Return a finding for each reason why something was left out."""
     return [f"{n} left out: {why}" for why, n in sorted(counts.items()) if n]
-
-
-def absent_files(names: Iterable[str], root: Path, what: str) -> list[str]:
-    """Return a finding that names the files that aren't there."""
-    absent = sorted(name for name in set(names) if name and not (root / name).is_file())
-    return [f"{len(absent)} {what} are missing: {named(absent)}"] if absent else []

@@ -65,17 +65,6 @@ def test_bootstrap_p(differences: list[float], p: float) -> None:
     assert st.bootstrap_p(differences) == pytest.approx(p)
 
 
-def test_permutation_p_of_three_equal_differences() -> None:
-    # 2 of the 8 sign patterns reach |sum| = 3
-    assert st.permutation_p([1.0, 1.0, 1.0], n_permutations=20_000) == pytest.approx(0.25, abs=0.02)
-
-
-def test_mcnemar_by_hand() -> None:
-    # 1 against 5 of 6: 2 * (1 + 6) / 64
-    assert st.mcnemar_p(1, 5) == pytest.approx(14 / 64)
-    assert st.mcnemar_p(0, 0) == 1.0
-
-
 def test_corrections_by_hand() -> None:
     p = [0.01, 0.04, 0.03, np.nan]
     np.testing.assert_allclose(st.holm(p), [0.03, 0.06, 0.06, np.nan])
