@@ -28,6 +28,7 @@ SCENE_SIZE = (1600, 1200)
 NOMINAL = Camera(width_px=1600, height_px=1200, fx=892.0, fy=892.0, cx=800.0, cy=600.0, nominal=True)
 #: The layout of calibration.bin, as the maker's reader documents it; what follows concerns the eye cameras.
 _CALIBRATION = np.dtype([("version", "u1"), ("serial", "S6"), ("matrix", "<f8", (3, 3)), ("distortion", "<f8", (8,))])
+FIXATION_EVENT = 1  #: `event_type` in the stream `fixations`
 
 
 def matches(source: str) -> bool:

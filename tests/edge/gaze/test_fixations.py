@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.fixations import with_expert
 from edge.config import FixationConfig
 from edge.gaze.fixations import FixationDetector, FixationResult, Interval, detect, robust_period_ns
 from edge.gaze.simulator import EyeModel, free_looks, simulate
@@ -35,42 +36,18 @@ def spans_ms(result: FixationResult) -> list[tuple[float, float]]:
     return [(f.start_ns / 1e6, f.end_ns / 1e6) for f in result.fixations]
 
 
-def runs(mask: np.ndarray) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(int), [0]])))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
-
-
-def event_f1(truth: list[tuple[int, int]], found: list[tuple[int, int]]) -> float:
-    """F1 of events at IoU >= 0.5, matched one to one, greedily by start; half-open intervals."""
-    used: set[int] = set()
-    for start, end in truth:
-        for j, (a, b) in enumerate(found):
-            overlap = min(end, b) - max(start, a)
-            if j not in used and overlap > 0 and overlap / (max(end, b) - min(start, a)) >= 0.5:
-                used.add(j)
-                break
-    return 2 * len(used) / (len(truth) + len(found))
-
-
 @pytest.mark.parametrize(("merge", "least_event_f1"), [(False, 0.84), (True, 0.79)], ids=["unmerged", "merged"])
 def test_agrees_with_an_expert(data: Path, merge: bool, least_event_f1: float) -> None:
+    recording = data / "gaze" / "irf_eyelink_1000hz" / "lookAtPoint_EL_S1.npy"
+    agreement = with_expert(recording, FixationConfig(merge=merge))
+    assert agreement["sample_f1"] >= 0.97
+    assert agreement["kappa"] >= 0.78
+    assert agreement["event_f1"] >= least_event_f1
+
+
+def test_counts_what_a_recording_lost(data: Path) -> None:
     table = np.load(data / "gaze" / "irf_eyelink_1000hz" / "lookAtPoint_EL_S1.npy")
-    result = detect(samples(table["t"], table["x"], table["y"], table["status"]), FixationConfig(merge=merge))
-    times = np.round(table["t"] * 1e9).astype(np.int64)
-    found = [
-        (int(np.searchsorted(times, f.start_ns)), int(np.searchsorted(times, f.end_ns)) + 1) for f in result.fixations
-    ]
-    mask = np.zeros(len(times), bool)
-    for start, end in found:
-        mask[start:end] = True
-    labelled = table["evt"] != 0
-    truth, guess = table["evt"][labelled] == 1, mask[labelled]
-    f1 = 2 * np.sum(truth & guess) / (truth.sum() + guess.sum())
-    chance = truth.mean() * guess.mean() + (1 - truth.mean()) * (1 - guess.mean())
-    kappa = (np.mean(truth == guess) - chance) / (1 - chance)
-    assert f1 >= 0.97
-    assert kappa >= 0.78
-    assert event_f1(runs(table["evt"] == 1), found) >= least_event_f1
+    result = detect(samples(table["t"], table["x"], table["y"], table["status"]), FixationConfig())
     assert result.n_invalid == 1862
     assert result.hz_measured == pytest.approx(1000, rel=1e-6)
 
