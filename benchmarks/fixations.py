@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from edge.config import FixationConfig, GazeConfig
 from edge.errors import DataError
-from edge.gaze import neon
 from edge.gaze.fixations import detect
-from edge.gaze.sources import open_mapping
+from edge.gaze.mapping import open_mapping
+from edge.gaze.sources import neon
 from edge.records import NAN, GazeSample
 
 MIN_IOU = 0.5

@@ -23,9 +23,9 @@ from edge.clock import NS_PER_MS, NS_PER_S, monotonic_ns
 from edge.config import Config
 from edge.environment import Environments
 from edge.errors import ConfigError, SourceError
-from edge.gaze.base import GazeSource
-from edge.gaze.mapping import Mapping
-from edge.gaze.sources import may_uncover, open_gaze, open_mapping
+from edge.gaze.mapping import Mapping, open_mapping
+from edge.gaze.sources import may_uncover, open_gaze
+from edge.gaze.sources.base import GazeSource
 from edge.governor import Governor
 from edge.outputs import (
     Emitter,

@@ -10,15 +10,9 @@ from edge.errors import ConfigError
 
 
 def names(package: str) -> list[str]:
-    """List the plug-ins in `package` (dotted name).
-
-    They are its modules, less `base`, those with a leading underscore and those that the package lists in `HELPERS`.
-    """
-    folder = importlib.import_module(package)
-    helpers = {"base", *getattr(folder, "HELPERS", ())}
-    return sorted(
-        m.name for m in pkgutil.iter_modules(folder.__path__) if m.name not in helpers and not m.name.startswith("_")
-    )
+    """List the plug-ins in `package` (dotted name): its modules, less `base` and those with a leading underscore."""
+    modules = [module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__)]
+    return sorted(name for name in modules if name != "base" and not name.startswith("_"))
 
 
 def load(package: str, name: str, *, setting: str) -> ModuleType:

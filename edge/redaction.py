@@ -26,7 +26,8 @@ from edge.errors import SinkError, SourceError
 from edge.faces import FaceDetector
 from edge.files import refuse_source, write_atomic
 from edge.gaze.fixations import FixationDetector, usable
-from edge.gaze.sources import open_gaze, open_mapping
+from edge.gaze.mapping import open_mapping
+from edge.gaze.sources import open_gaze
 from edge.privacy import Gaze, Redactor
 from edge.recall import RecallSearch
 from edge.records import Face, Frame, Image, RedactedFrame

@@ -20,10 +20,10 @@ from edge.config import Config, from_dict
 from edge.environment import EnvironmentCache, Environments
 from edge.errors import DataError
 from edge.files import plain
-from edge.gaze.base import GazeInfo
 from edge.gaze.calibration import GazeCalibration
 from edge.gaze.geometry import geometry_from
 from edge.gaze.mapping import make_mapping
+from edge.gaze.sources.base import GazeInfo
 from edge.pipeline import ScorePipeline, Step
 from edge.records import Emotion, Event, Face, Fixation, Frame, Score, Subject
 

@@ -29,7 +29,8 @@ def gaze(
     from edge.config import load
     from edge.files import refuse_source
     from edge.gaze.calibration import TERMS, write_calibration
-    from edge.gaze.sources import open_gaze, open_mapping
+    from edge.gaze.mapping import open_mapping
+    from edge.gaze.sources import open_gaze
     from edge.records import RawGaze
 
     if model not in TERMS:

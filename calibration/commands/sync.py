@@ -28,7 +28,8 @@ def sync(
     from edge.capture import open_capture
     from edge.config import load
     from edge.errors import DataError
-    from edge.gaze.sources import open_gaze, open_mapping
+    from edge.gaze.mapping import open_mapping
+    from edge.gaze.sources import open_gaze
 
     config = load(overrides=[*as_overrides({"scene.source": str(clip), "gaze.source": str(gaze)}), *(set_ or [])])
     with open_capture(config.scene, "scene") as scene, open_gaze(config.gaze) as source:

@@ -41,7 +41,8 @@ def calibrate(
     from edge.config import load
     from edge.errors import ConfigError
     from edge.gaze.collect import collect, nine_places, read_places
-    from edge.gaze.sources import open_gaze, open_mapping
+    from edge.gaze.mapping import open_mapping
+    from edge.gaze.sources import open_gaze
     from edge.gaze.validation import measure, quality
 
     if not validate and output is None:

@@ -36,7 +36,8 @@ def fixations(
     from edge.config import load, to_dict
     from edge.errors import SourceError
     from edge.gaze.fixations import detect
-    from edge.gaze.sources import open_gaze, open_mapping
+    from edge.gaze.mapping import open_mapping
+    from edge.gaze.sources import open_gaze
 
     said = {"source": str(file), "time_unit": time_unit, "units": units, "frame": frame, "origin": origin}
     said |= {"geometry": geometry, "format": format}

@@ -11,8 +11,8 @@ import numpy as np
 
 from edge.clock import monotonic_ns
 from edge.config import AuxConfig
-from edge.gaze.base import StreamNote
 from edge.gaze.inlet import LslInlet, Query, stream_name
+from edge.gaze.sources.base import StreamNote
 from edge.records import AuxSample
 
 BUFFER = 60_000  #: samples kept for a consumer that doesn't read; older ones are dropped and counted

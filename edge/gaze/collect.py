@@ -11,10 +11,10 @@ from pathlib import Path
 from edge.clock import NS_PER_S, Clock, monotonic_ns
 from edge.errors import DataError, StalledError
 from edge.files import write_atomic
-from edge.gaze.base import GazeInfo, GazeSource
-from edge.gaze.csv import write_table
 from edge.gaze.geometry import Geometry
 from edge.gaze.mapping import Mapping
+from edge.gaze.sources.base import GazeInfo, GazeSource
+from edge.gaze.sources.csv import write_table
 from edge.gaze.validation import Target
 from edge.records import RawGaze
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 
+from edge.config import GazeConfig
 from edge.errors import ConfigError
 from edge.gaze.angles import from_vector, to_vector
-from edge.gaze.base import GazeInfo
-from edge.gaze.calibration import GazeCalibration
-from edge.gaze.geometry import GEOMETRY_HINTS, Camera, Geometry, Matrix, Screen
+from edge.gaze.calibration import GazeCalibration, read_calibration
+from edge.gaze.geometry import GEOMETRY_HINTS, Camera, Geometry, Matrix, Screen, read_geometry
+from edge.gaze.sources.base import GazeInfo, GazeSource
 from edge.records import NAN, GazeSample, RawGaze
 
 Size = tuple[int, int]  #: width, height
@@ -230,6 +231,12 @@ def make_mapping(
     mapping = _mapping_of(info, geometry, frame_size, calibration)
     mapping.geometry = geometry
     return mapping
+
+
+def open_mapping(source: GazeSource, config: GazeConfig, frame_size: Size | None = None) -> Mapping:
+    """Return the mapping of an open source: the configured geometry, or else what the source knows of itself."""
+    geometry = read_geometry(config.geometry) or source.geometry
+    return make_mapping(source.info, geometry, frame_size, read_calibration(config.calibration))
 
 
 def _mapping_of(

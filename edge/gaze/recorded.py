@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from edge.config import GazeConfig
 from edge.errors import ConfigError, EmptyError, SourceError
-from edge.gaze.base import GazeFrame, GazeInfo, GazeSource, GazeUnits
 from edge.gaze.geometry import GEOMETRY_HINTS, Geometry
+from edge.gaze.sources.base import GazeFrame, GazeInfo, GazeSource, GazeUnits
 from edge.records import RawGaze
 
 Floats = npt.NDArray[np.float64]

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.errors import SourceError
-from edge.gaze.base import GazeInfo
-from edge.gaze.csv import write_table
 from edge.gaze.geometry import Camera, Geometry
 from edge.gaze.mapping import CameraPlane
+from edge.gaze.sources.base import GazeInfo
+from edge.gaze.sources.csv import write_table
 from edge.records import NAN, RawGaze
 
 

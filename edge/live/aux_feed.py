@@ -9,8 +9,8 @@ from edge.clock import Clock, monotonic_ns
 from edge.config import Config
 from edge.errors import AbsentError, EmoGazeError
 from edge.gaze.auxiliary import AuxStreams
-from edge.gaze.base import StreamNote
 from edge.gaze.inlet import silent_after_ms
+from edge.gaze.sources.base import StreamNote
 from edge.live.monitor import StreamMonitor
 from edge.records import AuxSample
 

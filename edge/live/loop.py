@@ -21,7 +21,7 @@ from edge.capture.base import FrameSource, SourceStatus
 from edge.clock import NS_PER_MS, monotonic_ns
 from edge.config import Config, LiveConfig, SceneConfig
 from edge.errors import EmoGazeError, SourceError
-from edge.gaze.base import GazeSource, StreamNote
+from edge.gaze.sources.base import GazeSource, StreamNote
 from edge.governor import Spent
 from edge.live.aux_feed import AuxFeed, aux_payloads
 from edge.live.control import ControlServer, Request

@@ -29,8 +29,9 @@ from edge.capture.base import FrameSource
 from edge.clock import monotonic_ns, session_epoch
 from edge.config import Config
 from edge.errors import AbsentError, ConfigError, SourceError, StalledError
-from edge.gaze.base import GazeSource
-from edge.gaze.sources import open_gaze, open_mapping
+from edge.gaze.mapping import open_mapping
+from edge.gaze.sources import open_gaze
+from edge.gaze.sources.base import GazeSource
 from edge.live.aux_feed import AuxFeed
 from edge.live.control import ControlServer
 from edge.live.loop import Parts, queue_sink

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from edge.gaze.xdf import XdfStream
+    from edge.gaze.sources.xdf import XdfStream
 
 
 def add(app: typer.Typer) -> None:
@@ -26,7 +26,7 @@ def alignment(
     from dataclasses import asdict
 
     from edge.commands.base import emit_json
-    from edge.gaze.xdf import read_streams
+    from edge.gaze.sources.xdf import read_streams
     from host_tools.evaluate import alignment as al
     from host_tools.evaluate.cawf1 import check_dict
 

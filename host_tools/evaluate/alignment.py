@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from edge.gaze.xdf import XdfStream
+from edge.gaze.sources.xdf import XdfStream
 from host_tools.metrics import checks as ck
 
 Floats = npt.NDArray[np.float64]

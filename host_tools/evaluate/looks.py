@@ -17,7 +17,7 @@ from edge.attention import pupil_change_mm
 from edge.config import FixationConfig, GazeConfig
 from edge.errors import DataError, EmptyError
 from edge.files import sha256_file
-from edge.gaze.base import GazeInfo
+from edge.gaze.sources.base import GazeInfo
 from edge.records import Fixation, GazeSample, RawGaze
 from host_tools.datasets import panorama
 from host_tools.datasets.layout import Dataset
@@ -140,7 +140,8 @@ def make_finder(context: dict[str, Any], device: str) -> Work:
 
 def _detect(gaze: GazeConfig, settings: FixationConfig, size: tuple[int, int], *, sphere: bool, hz: float) -> Looks:
     from edge.gaze.fixations import detect
-    from edge.gaze.sources import open_gaze, open_mapping
+    from edge.gaze.mapping import open_mapping
+    from edge.gaze.sources import open_gaze
 
     with open_gaze(gaze) as source:
         raw = thin(source.read_until(FOREVER_NS), hz)

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from edge.attention import stickiness, transition_entropy_bits
 from edge.errors import DataError
-from edge.gaze.clusters import cluster_directions, cluster_pixels
 from host_tools.datasets import panorama
 from host_tools.datasets.layout import Dataset, table_path
 from host_tools.evaluate import cawf1 as ev
@@ -27,6 +26,7 @@ from host_tools.evaluate.run import Evaluation, Scored
 from host_tools.metrics import checks as ck
 from host_tools.metrics import classification as cl
 from host_tools.metrics.agreement import cohen_kappa, fleiss_kappa
+from host_tools.metrics.clusters import cluster_directions, cluster_pixels
 from host_tools.samples import named
 from host_tools.tables import read_table
 

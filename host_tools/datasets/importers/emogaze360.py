@@ -23,7 +23,7 @@ import cv2
 
 from edge.config import GazeConfig
 from edge.errors import DataError
-from edge.gaze.xdf import XdfStream, read_streams
+from edge.gaze.sources.xdf import XdfStream, read_streams
 from host_tools.datasets.importers import xdf
 from host_tools.datasets.importers.base import Imported, check_options, count_findings, link, need, pictures
 from host_tools.datasets.layout import DatasetInfo, Sample

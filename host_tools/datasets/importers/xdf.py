@@ -17,7 +17,7 @@ import numpy as np
 from edge.config import GazeConfig
 from edge.errors import DataError
 from edge.gaze.description import channels_of, choose_channels, declared_by
-from edge.gaze.xdf import XdfStream, pick, read_streams
+from edge.gaze.sources.xdf import XdfStream, pick, read_streams
 from host_tools.datasets.importers.base import Imported, check_options, column, left_out, link, need, pictures
 from host_tools.datasets.layout import DatasetInfo, Sample
 from host_tools.tables import read_table, write_csv

@@ -11,9 +11,9 @@ import pytest
 
 from edge.errors import ConfigError
 from edge.gaze.angles import angle_deg, from_vector, to_vector
-from edge.gaze.base import GazeInfo
 from edge.gaze.geometry import Camera, Geometry, Screen, read_geometry
 from edge.gaze.mapping import make_mapping
+from edge.gaze.sources.base import GazeInfo
 from edge.records import NAN, RawGaze
 
 # 1000x500 pixels, principal point in the middle, 500 px focal length: the edge lies at 45 degrees.

@@ -10,7 +10,8 @@ import pytest
 from edge.config import GazeConfig
 from edge.errors import ConfigError
 from edge.gaze.calibration import GazeCalibration, read_calibration, write_calibration
-from edge.gaze.sources import open_gaze, open_mapping
+from edge.gaze.mapping import open_mapping
+from edge.gaze.sources import open_gaze
 from edge.gaze.validation import Target, accuracy_deg, measure, offset_deg, quality, rms_s2s_deg, std_deg
 from edge.records import NAN, GazeSample
 

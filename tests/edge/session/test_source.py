@@ -11,8 +11,8 @@ from edge.capture import open_capture
 from edge.config import GazeConfig, SceneConfig
 from edge.errors import SourceError
 from edge.events import gaze_to_plain
-from edge.gaze.base import GazeInfo
 from edge.gaze.sources import open_gaze
+from edge.gaze.sources.base import GazeInfo
 from edge.records import Event, RawGaze, RedactedFrame
 
 START_NS = 5_000_000_000

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from edge.errors import DataError
-from edge.gaze.xdf import XdfStream
+from edge.gaze.sources.xdf import XdfStream
 from host_tools.__main__ import app
 from host_tools.evaluate.alignment import StreamTiming, check, lag, timing
 

@@ -14,14 +14,16 @@ from edge import plugins
 from edge.config import FixationConfig, GazeConfig
 from edge.errors import ConfigError, EmoGazeError, SourceError
 from edge.events import gaze_to_plain
-from edge.gaze.base import GazeInfo
 from edge.gaze.fixations import detect
 from edge.gaze.geometry import Camera
+from edge.gaze.mapping import open_mapping
 from edge.gaze.simulator import Look, free_looks, saccade_s, simulate, write_csv
-from edge.gaze.sources import open_gaze, open_mapping
+from edge.gaze.sources import open_gaze
+from edge.gaze.sources.base import GazeInfo
 from edge.records import NAN, Event, GazeSample, RawGaze
 
 END = 2**63 - 1
+LIVE = ("lsl", "paced", "pupil_labs")  #: each has a test file of its own
 SCREEN = "screen = {width_mm = 510, height_mm = 287, width_px = 1920, height_px = 1080, distance_mm = 650}"
 TABLE = "# time_unit: s\n# units: deg\n# hz: 100\nt,x,y,valid\n" + "".join(f"{i / 100},{i},0,1\n" for i in range(10))
 
@@ -55,11 +57,7 @@ def record_session(study: Any) -> str:
     return f"session:{next(study.recordings.glob('*Z-*'))}?identity={study.identity}"
 
 
-def is_live(name: str) -> bool:
-    return getattr(plugins.load("edge.gaze", name, setting="gaze.format"), "LIVE", False)
-
-
-@pytest.fixture(params=[name for name in plugins.names("edge.gaze") if not is_live(name)])
+@pytest.fixture(params=[name for name in plugins.names("edge.gaze.sources") if name not in LIVE])
 def config(request: pytest.FixtureRequest, data: Path, tmp_path: Path) -> GazeConfig:
     if request.param == "session":
         return GazeConfig(source=record_session(request.getfixturevalue("study")))

@@ -15,14 +15,13 @@ from typing import Any
 from edge.clock import monotonic_ns
 from edge.config import GazeConfig
 from edge.errors import SourceError
-from edge.gaze.base import GazeInfo, GazeSource, StreamNote
 from edge.gaze.description import channels_of, choose_channels, declared_by, plain_xml
 from edge.gaze.geometry import read_geometry
 from edge.gaze.inlet import LslInlet, Query
 from edge.gaze.recorded import gaze_info
+from edge.gaze.sources.base import GazeInfo, GazeSource, StreamNote
 from edge.records import NAN, RawGaze
 
-LIVE = True
 BUFFER = 20_000  #: samples kept for a consumer that doesn't read: 10 s at 2000 Hz; older ones are dropped and counted
 REORDER_NS = 100_000_000  #: a sample that comes late by less is put into its place
 

@@ -10,7 +10,7 @@ import pytest
 from edge.config import GazeConfig
 from edge.errors import SourceError
 from edge.gaze.description import channels_of, choose_channels, declared_by, plain_xml
-from edge.gaze.xdf import open_source, read_streams
+from edge.gaze.sources.xdf import open_source, read_streams
 from tests.conftest import need
 
 need("pyxdf")

@@ -12,12 +12,11 @@ import msgspec
 from edge.clock import Clock, monotonic_ns
 from edge.config import GazeConfig
 from edge.errors import ConfigError
-from edge.gaze.base import GazeSource
 from edge.gaze.recorded import RecordedGaze
 from edge.gaze.sources import open_gaze
+from edge.gaze.sources.base import GazeSource
 from edge.records import RawGaze
 
-LIVE = True
 PREFIX, LOOP = "paced:", "?loop"
 
 

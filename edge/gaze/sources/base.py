@@ -2,8 +2,7 @@
 
 A plug-in module in this folder defines ``open_source(gaze: GazeConfig) -> GazeSource`` and
 ``matches(source: str) -> bool`` (does this source text belong to me?). A source declares its frame and unit;
-`edge.gaze.mapping` turns its samples into scene pixels and degrees. A plug-in whose samples come on the host's clock
-says ``LIVE = True``.
+`edge.gaze.mapping` turns its samples into scene pixels and degrees.
 """
 
 from __future__ import annotations

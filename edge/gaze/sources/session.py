@@ -7,8 +7,8 @@ from dataclasses import replace
 from edge.config import GazeConfig
 from edge.errors import SourceError
 from edge.events import gaze_from_plain
-from edge.gaze.base import GazeInfo, GazeSource
 from edge.gaze.geometry import geometry_from
+from edge.gaze.sources.base import GazeInfo, GazeSource
 from edge.records import Event, RawGaze
 from edge.session import SOURCE_PREFIX
 

@@ -12,8 +12,8 @@ import pytest
 from edge.clock import monotonic_ns
 from edge.config import GazeConfig
 from edge.errors import AbsentError, ConfigError, SourceError
-from edge.gaze.pupil_labs import NOMINAL, PupilLabsGaze, camera_of, connect, matches
-from edge.gaze.sources import open_mapping
+from edge.gaze.mapping import open_mapping
+from edge.gaze.sources.pupil_labs import NOMINAL, PupilLabsGaze, camera_of, connect, matches
 
 CONFIG = GazeConfig(source="pupil-labs:phone")
 PHONE_AHEAD_S = 5.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from edge.gaze.clusters import NOISE, cluster, cluster_directions, cluster_pixels, pairwise_angles
+from host_tools.metrics.clusters import NOISE, cluster, cluster_directions, cluster_pixels, pairwise_angles
 
 
 def test_by_hand() -> None:

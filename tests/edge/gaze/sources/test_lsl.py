@@ -18,13 +18,14 @@ from edge.clock import monotonic_ns
 from edge.config import AuxConfig, FixationConfig, GazeConfig
 from edge.errors import AbsentError, EmoGazeError, SourceError
 from edge.gaze.auxiliary import AuxStreams
-from edge.gaze.base import GazeSource, StreamNote
 from edge.gaze.fixations import FixationDetector
 from edge.gaze.inlet import Query, silent_after_ms
-from edge.gaze.sources import open_gaze, open_mapping
+from edge.gaze.mapping import open_mapping
+from edge.gaze.sources import open_gaze
+from edge.gaze.sources.base import GazeSource, StreamNote
 from edge.records import RawGaze
 
-OUTLET = Path(__file__).parents[2] / "helpers" / "lsl_outlet.py"
+OUTLET = Path(__file__).parents[3] / "helpers" / "lsl_outlet.py"
 LIMIT_S = 30  # what is awaited takes far less; a busy machine must not fail a test
 
 

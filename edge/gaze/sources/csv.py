@@ -20,9 +20,9 @@ import numpy as np
 from edge.config import GazeConfig
 from edge.errors import ConfigError, EmptyError, SourceError
 from edge.files import write_atomic
-from edge.gaze.base import GazeInfo
 from edge.gaze.geometry import Geometry, inline_toml, read_geometry
 from edge.gaze.recorded import Declared, GazeTable, RecordedGaze, Undeclared, gaze_info
+from edge.gaze.sources.base import GazeInfo
 from edge.records import RawGaze
 
 NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}

@@ -8,8 +8,8 @@ import pytest
 
 from edge.config import GazeConfig
 from edge.errors import ConfigError, SourceError
-from edge.gaze.eyelink import open_source, read_asc
-from edge.gaze.sources import open_mapping
+from edge.gaze.mapping import open_mapping
+from edge.gaze.sources.eyelink import open_source, read_asc
 
 HEAD = "MSG 1 GAZE_COORDS 0 0 1920 1080\nSTART 1000 LEFT RIGHT SAMPLES\nSAMPLES GAZE LEFT RIGHT RATE 500.00 TRACKING\n"
 

@@ -17,12 +17,11 @@ from typing import Any, Protocol
 from edge.clock import NS_PER_S, Clock, monotonic_ns, session_epoch
 from edge.config import GazeConfig
 from edge.errors import AbsentError, ConfigError, SourceError
-from edge.gaze.base import GazeInfo, GazeSource, StreamNote
 from edge.gaze.geometry import Camera, Geometry, read_geometry
-from edge.gaze.neon import NOMINAL, SCENE_SIZE
+from edge.gaze.sources.base import GazeInfo, GazeSource, StreamNote
+from edge.gaze.sources.neon import NOMINAL, SCENE_SIZE
 from edge.records import NAN, RawGaze
 
-LIVE = True
 PREFIX, PORT = "pupil-labs:", 8080
 BUFFER = 20_000
 RECEIVE_S, REOPEN_S, OFFSET_S = 0.1, 3.0, 60.0

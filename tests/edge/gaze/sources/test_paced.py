@@ -6,8 +6,8 @@ import pytest
 
 from edge.config import GazeConfig
 from edge.errors import SourceError
-from edge.gaze.paced import PacedGaze
 from edge.gaze.sources import open_gaze
+from edge.gaze.sources.paced import PacedGaze
 
 MS = 1_000_000
 

@@ -10,8 +10,9 @@ import pytest
 from edge.config import FixationConfig, GazeConfig
 from edge.errors import SourceError
 from edge.gaze.fixations import detect
-from edge.gaze.sources import open_gaze, open_mapping
-from edge.gaze.tobii import find_layout, open_source
+from edge.gaze.mapping import open_mapping
+from edge.gaze.sources import open_gaze
+from edge.gaze.sources.tobii import find_layout, open_source
 
 SCREEN = "screen = {width_mm = 510, height_mm = 287, width_px = 1920, height_px = 1080, distance_mm = 650}"
 PRO_LAB = (

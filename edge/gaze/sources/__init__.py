@@ -1,16 +1,19 @@
-"""Opening a gaze source and its mapping from the settings."""
+"""Gaze sources, one file each: recordings, live streams, and recordings played as if they were live."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from edge import plugins
-from edge.config import GazeConfig
 from edge.errors import ConfigError, SourceError
-from edge.gaze.base import GazeSource
-from edge.gaze.calibration import read_calibration
-from edge.gaze.geometry import read_geometry
-from edge.gaze.mapping import Mapping, make_mapping
+
+if TYPE_CHECKING:
+    from edge.config import GazeConfig
+    from edge.gaze.sources.base import GazeSource
+
+PACKAGE = "edge.gaze.sources"
 
 
 def open_gaze(config: GazeConfig) -> GazeSource:
@@ -23,15 +26,9 @@ def open_gaze(config: GazeConfig) -> GazeSource:
     """
     if not config.source:
         raise ConfigError("gaze.source", "is empty", fix="name a gaze file, a recording folder or lsl:NAME")
-    name = config.format or _plugin_of(config.source)
-    source: GazeSource = plugins.load("edge.gaze", name, setting="gaze.format").open_source(config)
+    plugin = _load(config.format) if config.format else _plugin_for(config.source)
+    source: GazeSource = plugin.open_source(config)
     return source
-
-
-def open_mapping(source: GazeSource, config: GazeConfig, frame_size: tuple[int, int] | None = None) -> Mapping:
-    """Return the mapping of an open source: the configured geometry, or else what the source knows of itself."""
-    geometry = read_geometry(config.geometry) or source.geometry
-    return make_mapping(source.info, geometry, frame_size, read_calibration(config.calibration))
 
 
 def may_uncover(source: str) -> bool:
@@ -45,12 +42,17 @@ def may_uncover(source: str) -> bool:
     return {"source_id", "hostname"} <= pinned
 
 
-def _plugin_of(source: str) -> str:
+def _load(name: str) -> ModuleType:
+    return plugins.load(PACKAGE, name, setting="gaze.format")
+
+
+def _plugin_for(source: str) -> ModuleType:
     # A generic table is tried last: a vendor's export is one too.
-    for name in sorted(plugins.names("edge.gaze"), key=lambda name: (name == "csv", name)):
-        if plugins.load("edge.gaze", name, setting="gaze.format").matches(source):
-            return name
+    for name in sorted(plugins.names(PACKAGE), key=lambda name: (name == "csv", name)):
+        plugin = _load(name)
+        if plugin.matches(source):
+            return plugin
     if not source.startswith("lsl:") and not Path(source).exists():
         raise SourceError(source, "no such file or folder")
-    known = ", ".join(plugins.names("edge.gaze"))
+    known = ", ".join(plugins.names(PACKAGE))
     raise SourceError(source, "isn't a gaze source that is known by its looks", fix=f"set format to one of {known}")
