@@ -135,10 +135,12 @@ class FileLoop:
         stop: StopSignal,
     ) -> None:
         wait_ns = self._config.gaze.wait_ms * NS_PER_MS
+        start_ns = round(self._config.scene.start_s * NS_PER_S)
         faces = NewestFace(face_camera)
-        t_ns = 0
+        t_ns, overlaps = 0, False
         while not stop.name and (frame := self._read(scene)) is not None:
             raw_gaze = gaze.read_until(frame.t_ns + wait_ns)
+            overlaps = overlaps or any(sample.t_ns >= start_ns for sample in raw_gaze)
             state = telemetry.at(frame.t_ns) if telemetry else None
             step = self._step(frame, raw_gaze, faces.until(frame.t_ns), state)
             t_ns = frame.t_ns
@@ -150,11 +152,11 @@ class FileLoop:
             return
         if not self._summary.frames:
             raise SourceError(self._config.scene.source, "holds no picture in the given span")
-        if not self._summary.gaze_samples:
+        if not overlaps:
             raise SourceError(
                 self._config.gaze.source,
                 "no gaze sample lies within the clip's time",
-                expected=f"samples between 0 and {t_ns / NS_PER_S:.3f} s of the clip",
+                expected=f"samples between {start_ns / NS_PER_S:g} and {t_ns / NS_PER_S:.3f} s of the clip",
                 fix="check time_unit and offset_ms",
             )
         self._finish(t_ns)

@@ -21,8 +21,8 @@ def _number(description: str, *, ge: float | None = None, le: float | None = Non
     return msgspec.Meta(description=description, ge=ge, le=le)
 
 
-def _text(description: str, *, max_length: int | None = None) -> msgspec.Meta:
-    return msgspec.Meta(description=description, max_length=max_length)
+def _text(description: str, *, max_length: int | None = None, pattern: str | None = None) -> msgspec.Meta:
+    return msgspec.Meta(description=description, max_length=max_length, pattern=pattern)
 
 
 class Section(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -127,11 +127,17 @@ class EnvironmentConfig(Section, frozen=True):
 class ScoreConfig(Section, frozen=True):
     """The fixation-context consistency score."""
 
-    window: Annotated[str, _text("window around the fixation: auto, a share such as 25%, or 100px")] = "auto"
+    window: Annotated[
+        str,
+        _text(
+            "window around the fixation: auto, 20% to 30% of the short side, or a side such as 100px",
+            pattern=r"^(auto|2[0-9](\.[0-9]+)?%|30(\.0+)?%|[1-9][0-9]*(\.[0-9]+)?px)$",
+        ),
+    ] = "auto"
     weights: Annotated[Literal["merged", "fixed", "doc-3.2", "doc-5.2"], _text("local against global weights")] = (
         "merged"
     )
-    embedding: Annotated[str, _text("raw, centred or pca:N")] = "centred"
+    embedding: Annotated[str, _text("raw, centred or pca:N", pattern=r"^(raw|centred|pca:[1-9][0-9]*)$")] = "centred"
     window_s: Annotated[float, _number("fcc is the mean over this long", ge=0.1, le=3600)] = 10.0
     still_tolerance: Annotated[
         float,
@@ -323,7 +329,7 @@ def from_dict(values: dict[str, Any], *, thing: str, overrides: Sequence[str] = 
         config = msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
         key, problem, expected, got = explain(str(error), Config, values)
-        said = [text for text in overrides if text.partition("=")[0].strip() == key]
+        said = [text for text in overrides if f"{text.partition('=')[0].strip()}.".startswith(f"{key}.")]
         raise ConfigError(f"--set {said[-1]}" if said else thing, problem, expected=expected, got=got) from None
     _check_lsl(config)
     if config.keys.dir and not config.models.publishers:

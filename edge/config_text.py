@@ -54,7 +54,9 @@ def explain(message: str, root: type[msgspec.Struct], values: dict[str, Any]) ->
     for name in key.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     got = "" if value is None or isinstance(value, dict) else repr(value)
-    bounds = next((bounds for known, _, bounds, _ in list_settings(root) if known == key), "")
+    bounds, text = next(((bounds, text) for known, _, bounds, text in list_settings(root) if known == key), ("", ""))
+    if " matching regex " in message:  # which nobody wants to read: the sentence says what it allows
+        return Mistake(key, f"{key} can't be read", text.rpartition(": ")[2], got)
     is_choice = message.startswith("Invalid enum value")
     return Mistake(key, message.replace("`$.", "`"), bounds if is_choice else "", "" if is_choice else got)
 

@@ -21,6 +21,7 @@ from edge.capture.file import import_av
 from edge.capture.file import matches as is_clip
 from edge.capture.images import SUFFIXES as PICTURE_SUFFIXES
 from edge.capture.images import list_pictures, read_picture
+from edge.clock import NS_PER_S
 from edge.config import FixationConfig, GazeConfig, ModelsConfig, RedactConfig, SceneConfig
 from edge.errors import SinkError, SourceError
 from edge.faces import FaceDetector
@@ -267,7 +268,8 @@ def redact_clip(
     report = Report(Path(scene.source), output)
     unchecked: dict[int, Image] = {}
     with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source))) as sound:
-        px_per_deg = look.start((source.info.width, source.info.height)) if look else None
+        size = (source.info.width, source.info.height)
+        px_per_deg = look.start(size, round(scene.start_s * NS_PER_S)) if look else None
         redactor = Redactor(settings, px_per_deg, recall=detectors.recall is not None)
         writer = VideoWriter(output, sound.stream if keep_audio else None)
 
@@ -330,8 +332,9 @@ class Look:
         self._fresh_ns: int | None = None
         self._overlaps = False
 
-    def start(self, frame_size: tuple[int, int]) -> float:
-        """Map gaze onto pictures of this (width, height); return the pixels in a degree."""
+    def start(self, frame_size: tuple[int, int], start_ns: int = 0) -> float:
+        """Map gaze onto pictures of this (width, height), from `start_ns` on; return the pixels in a degree."""
+        self._start_ns = start_ns
         self._mapping = open_mapping(self._source, self._config, frame_size)
         return self._mapping.px_per_deg
 
@@ -340,7 +343,7 @@ class Look:
         for raw in self._source.read_until(t_ns):
             sample = self._mapping(raw)
             self._detector.add(sample)
-            self._overlaps = self._overlaps or sample.t_ns >= 0
+            self._overlaps = self._overlaps or sample.t_ns >= self._start_ns
             if usable(sample):
                 self._fresh_ns = sample.t_ns
         fixation = self._detector.current

@@ -121,11 +121,12 @@ def open_log(path: Path, identity_file: Path | None) -> Iterator[Event]:
     DataError, RecordingError
         It can't be read, or a session is given without an identity.
     """
+    if not path.exists():
+        raise RecordingError(str(path), "no such event log or session")
     if path.is_file() and path.suffix == ".ndjson":
         yield from read_log(path)
         return
-    if not path.exists():
-        raise RecordingError(str(path), "no such event log or session")
+    find_session(path)
     if identity_file is None:
         raise RecordingError(str(path), "is encrypted", fix="name a study identity with --identity")
     events = read_events(path, identity_file)

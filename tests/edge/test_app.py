@@ -155,9 +155,10 @@ def test_clinical_preset_starts_no_file_sink_and_says_so(
     assert summary.faces_covered == summary.faces_seen > 0
 
 
-def shifted_gaze(folder: Path) -> str:
-    path = folder / "late.csv"
-    path.write_text("# units: px\n# frame: scene_px\nt,x,y\n" + "".join(f"{100 + i / 50},10,10\n" for i in range(50)))
+def shifted_gaze(folder: Path, start_s: float) -> str:
+    path = folder / "shifted.csv"
+    rows = "".join(f"{start_s + i / 50},10,10\n" for i in range(50))
+    path.write_text("# units: px\n# frame: scene_px\nt,x,y\n" + rows)
     return str(path)
 
 
@@ -175,6 +176,7 @@ def shifted_gaze(folder: Path) -> str:
         pytest.param("sinks.events=/tmp", "is there and is no file", id="folder"),
         pytest.param("gaze.offset_ms=nan", "must be a finite number", id="nan"),
         pytest.param("sinks.events=/proc/none/events.ndjson", "can't be written", id="unwritable"),
+        pytest.param("sinks.summary=/proc/none/summary.json", "can't be written", id="unwritable-summary"),
     ],
 )
 def test_bad_input_ends_in_one_line_and_leaves_nothing_whole(
@@ -185,12 +187,15 @@ def test_bad_input_ends_in_one_line_and_leaves_nothing_whole(
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "events.ndjson").exists()
+    assert not (tmp_path / "redacted.mp4").exists()
     assert not (tmp_path / "summary.json").exists()
 
 
-def test_gaze_that_does_not_overlap_the_clip(inputs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("start_s", [100.0, -9.0, 0.9], ids=["after it", "before it", "before the part that is played"])
+def test_gaze_that_does_not_overlap_the_clip(inputs: Path, tmp_path: Path, start_s: float) -> None:
     geometry = "camera = {width_px = 640, height_px = 360, hfov_deg = 60.0}"
-    more = (f"gaze.source='{shifted_gaze(tmp_path)}'", f"gaze.geometry='{geometry}'", "gaze.time_unit=s")
+    more = (f"gaze.source='{shifted_gaze(tmp_path, start_s)}'", f"gaze.geometry='{geometry}'", "gaze.time_unit=s")
+    more = (*more, "scene.end_s=2.1")
     with pytest.raises(EmoGazeError, match="no gaze sample lies within the clip's time"):
         run(settings(inputs, tmp_path, *more))
     assert not (tmp_path / "events.ndjson").exists()

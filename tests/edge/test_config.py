@@ -64,6 +64,13 @@ def test_a_column_may_be_given_by_its_number() -> None:
             "Invalid enum value 'none' - at `redact.cover`; expected 'blur' | 'mosaic' | 'solid'",
         ),
         ("scene.pixel_format=TOOLONG", "Expected `str` of length <= 4 - at `scene.pixel_format`; got 'TOOLONG'"),
+        (
+            "score.window=40%",
+            "--set score.window=40%: score.window can't be read; "
+            "expected auto, 20% to 30% of the short side, or a side such as 100px; got '40%'",
+        ),
+        ("score.embedding=pca", "score.embedding can't be read; expected raw, centred or pca:N; got 'pca'"),
+        ("scor.window=auto", "--set scor.window=auto: unknown setting 'scor'; did you mean score?"),
         ("score.deadline_ms=99999999999999999999", "--set score.deadline_ms=99999999999999999999: "),
         ("gaze.offset_ms=1e300", "--set gaze.offset_ms=1e300: Expected `float` <= 4000000000000"),
         ("scene.start_s=nan", "scene.start_s: must be a finite number; got nan"),
@@ -72,7 +79,19 @@ def test_a_column_may_be_given_by_its_number() -> None:
     ],
     ids=[
         *("near miss", "no section", "nothing like it", "bound", "type", "nothing like it in its section"),
-        *("below", "no choice", "too long", "beyond 64 bits", "beyond all times", "nan", "no value", "no such section"),
+        *(
+            "below",
+            "no choice",
+            "too long",
+            "window",
+            "embedding",
+            "no section of its name",
+            "beyond 64 bits",
+            "beyond all times",
+            "nan",
+            "no value",
+            "no such section",
+        ),
     ],
 )
 def test_a_mistake_is_named(text: str, said: str) -> None:

@@ -91,5 +91,5 @@ def test_a_recording_without_fixations_is_refused(tmp_path):
     path.write_bytes(encode(Event(0, 0, 0, "session", {"schema": SCHEMA, "version": VERSION})) + b"\n")
     with pytest.raises(DataError, match="holds no fixation"):
         read_recording(path, None)
-    with pytest.raises(RecordingError, match="is encrypted"):
+    with pytest.raises(RecordingError, match="is no session"):
         read_recording(tmp_path, None)

@@ -133,6 +133,10 @@ def test_a_folder_that_is_not_there_is_no_empty_list(emogaze, study, tmp_path):
 def test_a_log_that_is_not_there_is_not_called_encrypted(tmp_path):
     with pytest.raises(RecordingError, match="no such event log or session"):
         next(open_log(tmp_path / "events.ndjson", None))
+    table = tmp_path / "table.csv"
+    table.touch()
+    with pytest.raises(RecordingError, match=r"table\.csv: is no session"):
+        next(open_log(table, None))
 
 
 def test_a_withdrawn_consent_does_not_pass_the_check(emogaze, tmp_path):
