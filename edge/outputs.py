@@ -21,9 +21,9 @@ from edge.dp.sink import PrivateSink
 from edge.errors import ConfigError, SinkError
 from edge.files import is_same_file
 from edge.keys import keys_dir
+from edge.output_file import is_encrypted, part_of
 from edge.records import Event, RedactedFrame
 from edge.session import SOURCE_PREFIX
-from edge.sinks._output import is_encrypted, part_of
 from edge.sinks.base import Sink
 
 #: Settings of `sinks` that name a file in the clear.

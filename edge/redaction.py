@@ -29,10 +29,10 @@ from edge.files import refuse_source, write_atomic
 from edge.gaze.fixations import FixationDetector, usable
 from edge.gaze.mapping import open_mapping
 from edge.gaze.sources import open_gaze
+from edge.output_file import part_of
 from edge.privacy import Gaze, Redactor
 from edge.recall import RecallSearch
 from edge.records import Face, Frame, Image, RedactedFrame
-from edge.sinks._output import part_of
 from edge.sinks.video import VideoWriter
 from edge.tracking import distinct
 

@@ -11,9 +11,9 @@ from typing import Any
 from edge.config import Config
 from edge.errors import SinkError
 from edge.files import json_text
+from edge.output_file import OutputFile, recipients_for
 from edge.pipeline import Step
 from edge.records import RedactedFrame
-from edge.sinks._output import OutputFile, recipients_for
 
 
 @dataclass

@@ -22,10 +22,10 @@ def add(app: typer.Typer) -> None:
 
 def add_model(folder: Path, directory: Directory = "") -> None:
     """Check an artefact folder and copy it to where models are looked for."""
-    from edge.backends._verify import verify
     from edge.config import ModelsConfig
     from edge.files import atomic_folder
     from edge.manifest import MODEL_FILE, load_manifest, models_dir
+    from edge.model_check import verify
     from edge.signatures import check_artefact
 
     manifest = load_manifest(folder)
@@ -76,10 +76,10 @@ def list_models(directory: Directory = "", json: AsJson = False) -> None:
 
 def check(model: Annotated[str, typer.Argument(help="Artefact folder, or its name.")], json: AsJson = False) -> None:
     """Check an artefact: its description, hash and canary picture, and what it gives on each runtime here."""
-    from edge.backends._verify import verify
     from edge.commands.base import emit_json
     from edge.config import ModelsConfig
     from edge.manifest import load_manifest, models_dir
+    from edge.model_check import verify
 
     folder = Path(model) if Path(model).is_dir() else models_dir("") / model
     manifest = load_manifest(folder)

@@ -26,13 +26,13 @@ from edge.governor import Spent
 from edge.live.aux_feed import AuxFeed, aux_payloads
 from edge.live.control import ControlServer, Request
 from edge.live.monitor import StreamMonitor
+from edge.live.queued_sink import CLOSE_TIMEOUT_S, QueuedSink
 from edge.live.redact_worker import RedactWorker
 from edge.live.supervisor import Supervisor
 from edge.outputs import Emitter, guard_sinks, recorded_to
 from edge.pipeline import ScorePipeline, Step
 from edge.profiling import StageTimer, summarise_ms
 from edge.records import Fixation, Frame, RawGaze
-from edge.sinks._queued import CLOSE_TIMEOUT_S, QueuedSink
 from edge.sinks.base import Sink
 from edge.stages import NetworkStages
 from edge.summary import Summary

@@ -13,10 +13,10 @@ from edge.gaze.calibration import GazeCalibration
 from edge.live.health import Health, Level, Phase
 from edge.live.monitor import StreamMonitor
 from edge.live.notify import SystemdNotifier
+from edge.live.queued_sink import QueuedSink
 from edge.outputs import Emitter
 from edge.profiling import summarise_ms
 from edge.records import NAN
-from edge.sinks._queued import QueuedSink
 from edge.summary import Summary
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from typing import Any
 from edge.config import Config
 from edge.errors import SinkError
 from edge.events import encode
+from edge.output_file import OutputFile, recipients_for
 from edge.records import Event
-from edge.sinks._output import OutputFile, recipients_for
 from edge.sinks.base import Sink
 
 

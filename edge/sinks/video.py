@@ -16,8 +16,8 @@ import cv2
 
 from edge.config import Config
 from edge.errors import SinkError
+from edge.output_file import OutputFile, recipients_for
 from edge.records import Event, Image, RedactedFrame
-from edge.sinks._output import OutputFile, recipients_for
 from edge.sinks.base import Sink, require_redacted
 
 log = logging.getLogger(__name__)

@@ -18,11 +18,11 @@ def verify(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check hash, canary and outputs of artefacts on every runtime here; exit 1 if one fails."""
-    from edge.backends._verify import verify as try_artefact
     from edge.commands.base import emit_json, progress
     from edge.config import ModelsConfig
     from edge.errors import ModelError
     from edge.manifest import MODEL_FILE, load_manifest, models_dir
+    from edge.model_check import verify as try_artefact
 
     folder = models_dir(directory)
     wanted = names or sorted(file.parent.name for file in folder.glob(f"[!.]*/{MODEL_FILE}"))
