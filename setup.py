@@ -19,7 +19,7 @@ BASE = [
     "cryptography>=44",
     "pylsl>=1.17",
     "prometheus-client>=0.21",
-    "typer>=0.15",
+    "typer>=0.19",
     "rich>=13",
 ]
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Overrides
+
 
 def add(app: typer.Typer) -> None:
     app.command("hard-faces")(hard_faces)
@@ -15,7 +17,7 @@ def add(app: typer.Typer) -> None:
 def hard_faces(
     pictures: Annotated[Path, typer.Argument(help="Folder of stills.")],
     boxes: Annotated[Path, typer.Option(help="Faces in them: a CSV with image, x, y, w, h[, use].")],
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, section.key=value; repeatable.")] = None,
+    set_: Overrides = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write the figures here.")] = None,
 ) -> None:
     """Redact harder variants of pictures with drawn faces and count the faces that were covered."""

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from edge.commands.base import ModelsDir
+
 
 def add(app: typer.Typer) -> None:
     app.command("models")(models)
@@ -19,7 +21,7 @@ def models(
     samples: Annotated[int, typer.Option(min=5, help="Inferences of each measurement, at most.")] = 200,
     seconds: Annotated[float, typer.Option(min=0.1, help="Each measurement ends after so long.")] = 4.0,
     pace: Annotated[float, typer.Option(min=0, help="Milliseconds from one paced inference to the next.")] = 33.0,
-    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
+    directory: ModelsDir = "",
     json: Annotated[Path | None, typer.Option("--json", help="Write the table here.")] = None,
 ) -> None:
     """Measure embedders one after the other, on one thread, and print a table in Markdown."""

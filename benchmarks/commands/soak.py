@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Overrides
+
 
 def add(app: typer.Typer) -> None:
     app.command("soak")(soak)
@@ -15,7 +17,7 @@ def add(app: typer.Typer) -> None:
 
 def soak(
     minutes: Annotated[float, typer.Option(min=0.1, help="how long, from the first score on")] = 15.0,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="a setting of the device; repeatable")] = None,
+    set_: Overrides = None,
     json: Annotated[Path | None, typer.Option("--json", help="write all samples here")] = None,
 ) -> None:
     """Run a device at 720p30 with 200 Hz gaze; exit 1 if it drops anything, grows, or leaks."""

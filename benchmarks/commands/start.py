@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Overrides
+
 
 def add(app: typer.Typer) -> None:
     app.command("start")(start)
@@ -15,7 +17,7 @@ def add(app: typer.Typer) -> None:
 
 def start(
     times: Annotated[int, typer.Option(min=1, help="How often to start after the first time.")] = 5,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="section.key=value")] = None,
+    set_: Overrides = None,
     json: Annotated[Path | None, typer.Option("--json", help="Write all samples here.")] = None,
 ) -> None:
     """Print the seconds of a first start, with empty caches, and the median of those after it."""
@@ -23,7 +25,7 @@ def start(
     from edge.files import write_json
 
     with tempfile.TemporaryDirectory() as folder:
-        result = measure(Path(folder), settings or [], times)
+        result = measure(Path(folder), set_ or [], times)
     machine = result["machine"]
     print(f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}")
     print(", ".join(result["models"]))

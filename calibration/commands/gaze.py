@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import as_overrides, emit_json
+from edge.commands.base import Json, Overrides, as_overrides, emit_json
 
 
 def add(app: typer.Typer) -> None:
@@ -19,10 +19,8 @@ def gaze(
     targets: Annotated[Path, typer.Option(help="CSV start_s,end_s,x,y,use; use is fit or validate.")],
     output: Annotated[Path, typer.Option("--output", "-o")] = Path("gaze_calibration.json"),
     model: Annotated[str, typer.Option(help="offset, affine or quadratic")] = "quadratic",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting, as in gaze.units=deg; repeatable.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    set_: Overrides = None,
+    json: Json = False,
 ) -> None:
     """Fit a correction of gaze directions on nine points and validate it on others."""
     from calibration.gaze import calibrate, read_targets

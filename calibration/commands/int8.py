@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Json, ModelsDir, emit_json
+
 
 def add(app: typer.Typer) -> None:
     app.command("int8")(int8)
@@ -21,8 +23,8 @@ def int8(
     answers: Annotated[Path | None, typer.Option(help="Table of picture, true and pred, for cawF1.")] = None,
     labels: Annotated[str, typer.Option(help="Label set of --answers.")] = "",
     method: Annotated[str, typer.Option(help="percentile, minmax or entropy")] = "percentile",
-    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    directory: ModelsDir = "",
+    json: Json = False,
 ) -> None:
     """Write the U8S8 and the S8S8 artefact of a model, each with its drift and whether it passes the gate."""
     import sys
@@ -31,7 +33,6 @@ def int8(
     from calibration.answers import read_answers
     from calibration.int8 import METHODS
     from edge.backends.base import open_model
-    from edge.commands.base import emit_json
     from edge.config import ModelsConfig
     from edge.errors import ConfigError
     from edge.manifest import models_dir
@@ -62,7 +63,7 @@ def reduced(
     model: Annotated[str, typer.Argument(help="Name of an FP32 embedder, such as mobilenet_v2-fp32.")],
     precision: Annotated[str, typer.Option(help="fp16 or bf16")],
     images: Annotated[Path, typer.Option(help="Folder of real pictures to measure the drift on.")],
-    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
+    directory: ModelsDir = "",
 ) -> None:
     """Write the FP16 or BF16 artefact of a model, with its drift."""
     from calibration import artefacts, pictures
@@ -87,7 +88,7 @@ def tflite(
     weights: Annotated[Path, typer.Option(help="PyTorch state dict of the same network.")],
     images: Annotated[Path, typer.Option(help="Folder of real pictures; a third is held out for the judgement.")],
     architecture: Annotated[str, typer.Option(help="Its name in torchvision.models.")] = "mobilenet_v2",
-    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
+    directory: ModelsDir = "",
 ) -> None:
     """Write the INT8 TFLite artefact of a model, with its drift; needs PyTorch and litert-torch."""
     from calibration import artefacts, pictures

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import as_overrides, emit_json
+from edge.commands.base import Json, Overrides, as_overrides, emit_json
 
 
 def add(app: typer.Typer) -> None:
@@ -18,10 +18,8 @@ def sync(
     clip: Annotated[Path, typer.Argument(help="Clip of the scene camera.")],
     gaze: Annotated[Path, typer.Argument(help="Gaze recorded with it.")],
     max_lag_ms: Annotated[float, typer.Option(min=10, max=5000, help="Offsets up to this are tried.")] = 500.0,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting, as in gaze.units=deg; repeatable.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    set_: Overrides = None,
+    json: Json = False,
 ) -> None:
     """Estimate gaze.offset_ms: record 10 s or more of looking at one fixed point while turning the head to and fro."""
     from calibration.sync import CLEAR_CORRELATION, estimate_offset, gaze_motion, image_motion

@@ -7,18 +7,30 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
 
 from edge import plugins
 from edge.errors import ConfigError, EmoGazeError
 from edge.files import plain
 from edge.stopping import exit_on_sigterm
 
-if TYPE_CHECKING:
-    import typer
-
 T = TypeVar("T")
 PROGRESS_LINE_S = 60.0
+
+# Options that many commands have.
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+SettingsFile = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file with the settings.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting, section.key=value; repeatable, and wins over the file.")
+]
+KeysDir = Annotated[str, typer.Option("--keys", help="Key folder; default EMOGAZE_KEYS, else ~/.config/emogaze/keys.")]
+StudyIdentity = Annotated[
+    Path | None, typer.Option("--identity", "-i", help="File with an identity of the study, which opens sessions.")
+]
+ModelsDir = Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")]
 
 
 def run(app: typer.Typer, name: str) -> None:
@@ -55,8 +67,6 @@ def add_commands(app: typer.Typer, package: str) -> None:
 
 def new_app(name: str, help_text: str) -> typer.Typer:
     """Return an empty command line in the house's manner."""
-    import typer
-
     return typer.Typer(
         name=name,
         help=help_text,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edge.commands.base import as_overrides, emit_json
+from edge.commands.base import Json, Overrides, SettingsFile, as_overrides, emit_json
 
 if TYPE_CHECKING:
     from edge.gaze.validation import Quality
@@ -21,7 +21,7 @@ def add(app: typer.Typer) -> None:
 
 
 def calibrate(
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="Configuration of the device.")] = None,
+    config: SettingsFile = None,
     gaze: Annotated[str, typer.Option(help="Live gaze source, as in lsl:NAME.")] = "",
     targets: Annotated[
         Path | None, typer.Option(help="CSV of places x,y in the source's frame; default: a grid of nine.")
@@ -34,8 +34,8 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for gaze.csv and targets.csv, to fit on.")
     ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting; repeatable.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    set_: Overrides = None,
+    json: Json = False,
 ) -> None:
     """Look at nine points: --validate measures the stream, -o DIR records what `python -m calibration gaze` fits."""
     from edge.config import load

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import SettingsFile
+
 
 def add(app: typer.Typer) -> None:
     group = typer.Typer(help="Show the settings, check a configuration file.", no_args_is_help=True)
@@ -17,7 +19,7 @@ def add(app: typer.Typer) -> None:
 
 def show(
     preset: Annotated[str, typer.Option(help="clinical, in-car or bench")] = "",
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="A file to show the result of.")] = None,
+    config: SettingsFile = None,
 ) -> None:
     """Print every setting as TOML, with its bounds and a sentence."""
     from edge.config import describe, load, to_dict

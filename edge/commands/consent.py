@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-Dir = Annotated[str, typer.Option("--keys", help="Key folder; default EMOGAZE_KEYS, else ~/.config/emogaze/keys.")]
+from edge.commands.base import Json, KeysDir, emit_json
 
 
 def add(app: typer.Typer) -> None:
@@ -48,8 +48,8 @@ def check(
     recordings: Annotated[
         Path | None, typer.Option(help="The recording folder (record.dir): was the consent withdrawn there?")
     ] = None,
-    dir: Dir = "",
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    dir: KeysDir = "",
+    json: Json = False,
 ) -> None:
     """Check a consent record as the runtime does: exit 0 if it unlocks recording, 1 with the reason.
 
@@ -57,7 +57,6 @@ def check(
     """
     from datetime import datetime, timezone
 
-    from edge.commands.base import emit_json
     from edge.consent import PURPOSES, ConsentError, consent_problem, read_consent
     from edge.keys import KeyRing, keys_dir
 
@@ -80,7 +79,7 @@ def withdraw(
     consent: Annotated[str, typer.Argument(help="id of the consent, 16 hex digits")],
     recordings: Annotated[Path, typer.Option(help="The recording folder (record.dir).")],
     by: Annotated[str, typer.Option(help="Who withdraws it.")],
-    dir: Dir = "",
+    dir: KeysDir = "",
 ) -> None:
     """Withdraw a consent: its sessions lose their keys, tombstones stay, and no session starts under it any more."""
     from edge.keys import KeyRing, keys_dir

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
+
+from edge.commands.base import Json, emit_json
 
 Socket = Annotated[
     str,
@@ -14,11 +15,6 @@ Socket = Annotated[
 ]
 Key = Annotated[Path | None, typer.Option(help="Your client key file, for a device that isn't this one.")]
 Device = Annotated[str, typer.Option(help="The device's public wire key, with --key.")]
-
-
-class Action(str, Enum):
-    start = "start"
-    stop = "stop"
 
 
 def add(app: typer.Typer) -> None:
@@ -32,10 +28,9 @@ def status(
     socket: Socket = "",
     key: Key = None,
     device: Device = "",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Print the device's state, its streams and its counts."""
-    from edge.commands.base import emit_json
     from edge.live.watch import status_lines
 
     found = _ask(socket, key, device, cmd="status")["status"]
@@ -63,14 +58,14 @@ def mark(
 
 
 def record(
-    action: Annotated[Action, typer.Argument(help="start or stop")],
+    action: Annotated[Literal["start", "stop"], typer.Argument(help="start or stop")],
     socket: Socket = "",
     key: Key = None,
     device: Device = "",
 ) -> None:
     """Start a recording session, or end the one that is on."""
-    answer = _ask(socket, key, device, cmd="record", action=action.value)
-    if action is Action.start:
+    answer = _ask(socket, key, device, cmd="record", action=action)
+    if action == "start":
         print(f"recording into {answer['session']}")
     else:
         print("the recording ends; what was taken is brought to the disk")

@@ -10,11 +10,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from edge.commands.base import emit_json
+from edge.commands.base import Json, emit_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def add(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
-def doctor(json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> None:
+def doctor(json: Json = False) -> None:
     """Say what this machine has, what is missing and how to get it."""
     components = examine()
     if json:

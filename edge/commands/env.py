@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from edge.commands.base import Json, Overrides, SettingsFile, emit_json, progress
+
 if TYPE_CHECKING:
     from edge.config import Config
     from edge.records import Image
@@ -36,9 +38,9 @@ def build(
     end: Annotated[float, typer.Option(min=0, help="Stop a clip here; 0 = at its end.")] = 0.0,
     every: Annotated[float, typer.Option(min=0, help="Seconds between a clip's views.")] = 1.0,
     keep_views: Annotated[bool, typer.Option(help="Keep the views, every face covered, for reports.")] = False,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="Settings of models and score.")] = None,
-    override: Annotated[list[str], typer.Option("--set", help="section.key=value; wins over the file.")] = [],
-    json: Annotated[bool, typer.Option("--json", help="Print what was built as JSON.")] = False,
+    config: SettingsFile = None,
+    set_: Overrides = None,
+    json: Json = False,
 ) -> None:
     """Embed tiles of reference views at several scales and store them with their mean, index and separation.
 
@@ -46,13 +48,12 @@ def build(
     """
     from edge import environment, environment_build
     from edge.backends.base import open_model
-    from edge.commands.base import progress
     from edge.config import load
     from edge.embedding import pca_dim
     from edge.features import Embedder
     from edge.ladder import embedders
 
-    settings = load(config, override)
+    settings = load(config, set_ or [])
     pca_dim(settings.score.embedding)
     named = environment_build.read_regions(regions) if regions else None
 
@@ -78,7 +79,7 @@ def build(
 def inspect(
     folder: Annotated[Path, typer.Argument(help="Folder written by `env build`.")],
     model: Annotated[str, typer.Option(help="The artefact to show; default: the configured one, else the first.")] = "",
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Print what a cache holds, after checking its files against their hashes."""
     from edge import environment
@@ -124,7 +125,6 @@ def describe(info: Any) -> dict[str, Any]:
 
 
 def _print(infos: list[Any], options: dict[str, Any], json: bool) -> None:
-    from edge.commands.base import emit_json
 
     if json:
         others = [describe(info) for info in infos[1:]]

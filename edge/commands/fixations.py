@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edge.commands.base import as_overrides, emit_json, named_columns
+from edge.commands.base import Json, as_overrides, emit_json, named_columns
 
 
 def add(app: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def fixations(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A threshold, as in fixations.velocity_deg_s=50; repeatable.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Find fixations, blinks and gaps in a gaze recording, with the detector that runs live."""
     from edge.config import load, to_dict

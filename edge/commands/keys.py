@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from edge.commands.base import Json, emit_json
+
 Dir = Annotated[str, typer.Option("--dir", help="Key folder; default EMOGAZE_KEYS, else ~/.config/emogaze/keys.")]
 
 
@@ -32,11 +34,10 @@ def new(dir: Dir = "") -> None:
     )
 
 
-def list_(dir: Dir = "", json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+def list_(dir: Dir = "", json: Json = False) -> None:
     """List every key with its fingerprint, and what is wrong with it. Secrets are never printed."""
     from dataclasses import asdict
 
-    from edge.commands.base import emit_json
     from edge.keys import KeyRing, keys_dir
 
     infos = list(KeyRing(keys_dir(dir)).list())

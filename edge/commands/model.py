@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-Directory = Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+from edge.commands.base import Json, ModelsDir, emit_json
 
 
 def add(app: typer.Typer) -> None:
@@ -20,7 +19,7 @@ def add(app: typer.Typer) -> None:
     app.add_typer(group, name="model")
 
 
-def add_model(folder: Path, directory: Directory = "") -> None:
+def add_model(folder: Path, directory: ModelsDir = "") -> None:
     """Check an artefact folder and copy it to where models are looked for."""
     from edge.config import ModelsConfig
     from edge.files import atomic_folder
@@ -40,9 +39,8 @@ def add_model(folder: Path, directory: Directory = "") -> None:
     print(f"{manifest.name}: {target}" + (f", signed by {signed_by}" if signed_by else ""))
 
 
-def list_models(directory: Directory = "", json: AsJson = False) -> None:
+def list_models(directory: ModelsDir = "", json: Json = False) -> None:
     """List the artefacts of this device."""
-    from edge.commands.base import emit_json
     from edge.manifest import models_dir, scan_artefacts
 
     folder = models_dir(directory)
@@ -74,9 +72,8 @@ def list_models(directory: Directory = "", json: AsJson = False) -> None:
         print(f"none in {folder}; `python -m models fetch default` gets the default set")
 
 
-def check(model: Annotated[str, typer.Argument(help="Artefact folder, or its name.")], json: AsJson = False) -> None:
+def check(model: Annotated[str, typer.Argument(help="Artefact folder, or its name.")], json: Json = False) -> None:
     """Check an artefact: its description, hash and canary picture, and what it gives on each runtime here."""
-    from edge.commands.base import emit_json
     from edge.config import ModelsConfig
     from edge.manifest import load_manifest, models_dir
     from edge.model_check import verify

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edge.commands.base import as_overrides, emit_json, progress
+from edge.commands.base import Json, Overrides, SettingsFile, as_overrides, emit_json, progress
 
 if TYPE_CHECKING:
     from edge.audit import Auditor
@@ -33,9 +33,9 @@ def redact(
     boxes: Annotated[
         Path | None, typer.Option(help="Drawn faces to check against: a CSV with image, x, y, w, h[, use].")
     ] = None,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="Settings file.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, section.key=value; repeatable.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    config: SettingsFile = None,
+    set_: Overrides = None,
+    json: Json = False,
 ) -> None:
     """Write a copy in which faces are covered. Metadata (EXIF, places, container tags) and sound stay behind."""
     from edge.capture.images import list_others

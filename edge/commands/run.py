@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edge.commands.base import as_overrides, emit_json
+from edge.commands.base import Json, Overrides, SettingsFile, as_overrides, emit_json
 
 OUTPUT_FAILED = 3  #: exit code of a run that did what it was asked for, but for an output that failed
 NOTHING_SCORED = 4  #: of one that was stopped while it still waited for a source
@@ -18,12 +17,12 @@ def add(app: typer.Typer) -> None:
 
 
 def run(
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="TOML file with the settings.")] = None,
+    config: SettingsFile = None,
     camera: Annotated[str, typer.Option(help="Scene camera or clip; wins over the file.")] = "",
     gaze: Annotated[str, typer.Option(help="Gaze recording or stream; wins over the file.")] = "",
     preset: Annotated[str, typer.Option(help="clinical, in-car or bench")] = "",
-    set_: Annotated[list[str] | None, typer.Option("--set", help="section.key=value; may be repeated.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    set_: Overrides = None,
+    json: Json = False,
 ) -> None:
     """Score what is looked at, cover every other face, write what the settings ask for."""
     from edge.capture import is_live

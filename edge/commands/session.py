@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from edge.commands.base import Json, KeysDir, StudyIdentity, emit_json
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     from edge.session.layout import SessionPaths
     from edge.session.verify import Verdict
 
-Dir = Annotated[str, typer.Option("--keys", help="Key folder; default EMOGAZE_KEYS, else ~/.config/emogaze/keys.")]
 Session = Annotated[Path, typer.Argument(help="The session's folder.")]
 Identity = Annotated[Path, typer.Option("--identity", "-i", help="File with an identity of the study.")]
-MaybeIdentity = Annotated[Path | None, typer.Option("--identity", "-i", help="File with an identity of the study.")]
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 def add(app: typer.Typer) -> None:
@@ -33,7 +32,6 @@ def list_(
     recordings: Annotated[Path, typer.Argument(help="The recording folder (record.dir).")], json: Json = False
 ) -> None:
     """List the sessions of a recording folder, the oldest first."""
-    from edge.commands.base import emit_json
     from edge.errors import RecordingError
     from edge.session.info import describe
     from edge.session.layout import sessions
@@ -59,9 +57,9 @@ def list_(
 
 def verify(
     session: Session,
-    identity: MaybeIdentity = None,
+    identity: StudyIdentity = None,
     trust: Annotated[list[Path] | None, typer.Option(help="A device's signing.pub; others count as damage.")] = None,
-    dir: Dir = "",
+    dir: KeysDir = "",
     json: Json = False,
 ) -> None:
     """Check a session. Exit 0 complete, 3 torn (only the tail fails), 4 damaged, 5 shortened.
@@ -72,7 +70,6 @@ def verify(
     """
     from dataclasses import asdict
 
-    from edge.commands.base import emit_json
     from edge.keys import parse_public
     from edge.session.layout import find_session
     from edge.session.verify import EXIT_CODES
@@ -116,9 +113,8 @@ def _opened(paths: SessionPaths, identity: Path) -> str:
         return ""
 
 
-def info(session: Session, identity: MaybeIdentity = None, json: Json = False) -> None:
+def info(session: Session, identity: StudyIdentity = None, json: Json = False) -> None:
     """Say what a session holds. Without an identity: only what stands outside the encryption."""
-    from edge.commands.base import emit_json
     from edge.session.info import describe
     from edge.session.layout import find_session
 
@@ -133,7 +129,7 @@ def recover(
     session: Session,
     identity: Identity,
     output: Annotated[Path, typer.Option("-o", help="Folder for the recovered MCAP files.")],
-    dir: Dir = "",
+    dir: KeysDir = "",
 ) -> None:
     """Write everything that can still be read as plain MCAP, and say what is missing. The session isn't touched."""
     from edge.exports import recover
@@ -156,7 +152,7 @@ def export(
         str, typer.Option(help="What becomes rows (CSV, Parquet): a kind of event, or gaze (samples), or faces.")
     ] = "score",
     role: Annotated[str, typer.Option(help="Which camera's pictures (MP4).")] = "scene",
-    dir: Dir = "",
+    dir: KeysDir = "",
 ) -> None:
     """Export events to CSV, Parquet or NDJSON, or the redacted pictures to MP4. The copy isn't encrypted.
 
@@ -178,7 +174,7 @@ def anonymise(
     session: Session,
     identity: Identity,
     output: Annotated[Path, typer.Option("-o", help="A .ndjson file.")],
-    dir: Dir = "",
+    dir: KeysDir = "",
 ) -> None:
     """Export events without names, device serials, sources and absolute dates, and print what was removed.
 
@@ -199,7 +195,7 @@ def anonymise(
 def purge(
     recordings: Annotated[Path, typer.Argument(help="The recording folder (record.dir).")],
     days: Annotated[float, typer.Option(help="Sessions older than this lose their key.")],
-    dir: Dir = "",
+    dir: KeysDir = "",
 ) -> None:
     """Apply a retention time now. The runtime does so whenever a session starts (record.retention_days)."""
     from edge.keys import KeyRing, keys_dir
@@ -209,9 +205,8 @@ def purge(
     print(f"{len(ended)} session(s) lost their key" + (f"; {FLASH}" if ended else ""))
 
 
-def audit(dir: Dir = "", json: Json = False) -> None:
+def audit(dir: KeysDir = "", json: Json = False) -> None:
     """Check and print the audit log of this device. Exit 4 if its chain or a signature is broken."""
-    from edge.commands.base import emit_json
     from edge.keys import KeyRing, keys_dir
     from edge.session.audit import read_audit
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from edge.commands.base import Json, Overrides, SettingsFile, emit_json
+
 
 def add(app: typer.Typer) -> None:
     app.command("tune")(tune)
@@ -17,15 +19,14 @@ def tune(
     threads: Annotated[str, typer.Option(help="Numbers of threads to try, e.g. 1,2.")] = "1",
     samples: Annotated[int, typer.Option(min=5, help="Inferences back to back, and as many at the pace.")] = 50,
     pace: Annotated[float, typer.Option(min=0, help="Milliseconds from one paced inference to the next.")] = 33.0,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="Settings of models.")] = None,
-    override: Annotated[list[str], typer.Option("--set", help="section.key=value; wins over the file.")] = [],
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    config: SettingsFile = None,
+    set_: Overrides = None,
+    json: Json = False,
 ) -> None:
     """Measure the embedder's artefacts on every runtime here; keep those that no other beats in latency and drift."""
     import sys
 
     from edge import tune as room
-    from edge.commands.base import emit_json
     from edge.config import load
     from edge.errors import ConfigError
     from edge.ladder import write_ladder
@@ -33,7 +34,7 @@ def tune(
 
     if not all(part.strip().isdigit() and int(part) > 0 for part in threads.split(",")):
         raise ConfigError("--threads", "can't be read", expected="numbers such as 1,2", got=threads)
-    models = load(config, override).models
+    models = load(config, set_ or []).models
     manifests = room.family(list_artefacts(models_dir(models.dir)), models.embedder)
     plan = room.Plan(samples, pace)
     counts = [int(part) for part in threads.split(",")]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from edge.commands.base import Json, emit_json
+
 if TYPE_CHECKING:
     from edge.gaze.sources.xdf import XdfStream
 
@@ -20,12 +22,11 @@ def alignment(
     events: Annotated[
         list[str], typer.Option(help="two channels that show the same events, STREAM:CHANNEL,STREAM:CHANNEL")
     ] = [],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+    as_json: Json = False,
 ) -> None:
     """Measure rates, jitter, breaks and lags of the streams; the bound is 50 ms."""
     from dataclasses import asdict
 
-    from edge.commands.base import emit_json
     from edge.gaze.sources.xdf import read_streams
     from host_tools.evaluate import alignment as al
     from host_tools.evaluate.cawf1 import check_dict

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from edge.commands.base import Json, emit_json
+
 if TYPE_CHECKING:
     from host_tools.metrics.checks import Check
 
@@ -24,10 +26,9 @@ def cawf1(
     kappa: Annotated[str, typer.Option(help="Agreement of the annotators of fixation labels, e.g. cohen=0.81")] = "",
     sync_ms: Annotated[float | None, typer.Option(min=0, help="Largest synchronisation error, ms")] = None,
     att_weights: Annotated[str, typer.Option(help="maF1 weights, e.g. gaze=0.7,voice=0.3; default: equal")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+    as_json: Json = False,
 ) -> None:
     """Score a table of samples: every reading of cawF1 with its base, intervals, per-class F1 and checks."""
-    from edge.commands.base import emit_json
     from edge.errors import DataError
     from host_tools.evaluate import cawf1 as ev
     from host_tools.metrics import checks as ck

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Json, emit_json
+
 
 def add(app: typer.Typer) -> None:
     app.command("diagnose")(diagnose)
@@ -16,10 +18,9 @@ def diagnose(
     config: Annotated[Path, typer.Argument(help="TOML of the evaluation")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder of its results; what is done there is kept")],
     jobs: Annotated[int, typer.Option(min=1, help="Processes")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+    as_json: Json = False,
 ) -> None:
     """Measure the causes of three complaints, and the effect of each remedy."""
-    from edge.commands.base import emit_json
     from host_tools.engine import Engine
     from host_tools.evaluate.config import load
     from host_tools.evaluate.diagnose import as_text

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Json, emit_json
+
 
 def add(app: typer.Typer) -> None:
     app.command("evaluate")(evaluate)
@@ -18,10 +20,9 @@ def evaluate(
     jobs: Annotated[int, typer.Option(min=1, help="Processes, or actors on a cluster")] = 1,
     devices: Annotated[str, typer.Option(help="Devices to deal the processes to, e.g. cuda:0,cuda:1")] = "cpu",
     engine: Annotated[str, typer.Option(help="local, or ray for a cluster")] = "local",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON")] = False,
+    as_json: Json = False,
 ) -> None:
     """Score every system of a data set: tables with intervals, comparisons, ablations, sweeps, checks, a report."""
-    from edge.commands.base import emit_json
     from host_tools.engine import Engine
     from host_tools.evaluate.config import load
     from host_tools.evaluate.output import run

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Json, emit_json
+
 
 def add(app: typer.Typer) -> None:
     app.command("import-dataset")(import_dataset)
@@ -17,11 +19,10 @@ def import_dataset(
     source: Annotated[Path | None, typer.Argument(help="where the data set lies")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="folder to write")] = None,
     options: Annotated[list[str], typer.Option("--set", help="name=value of the importer")] = [],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write a data set's layout; pictures are linked, and what isn't as its description says is listed."""
     from edge import plugins
-    from edge.commands.base import emit_json
     from edge.errors import DataError
     from host_tools.datasets.importers.base import PACKAGE, importer
 

@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from edge.commands.base import emit_json, named_columns
+from edge.commands.base import Json, emit_json, named_columns
 from edge.errors import ConfigError
-
-
-class ScreenOn(str, Enum):
-    z = "z"
-    raw = "raw"
-
-
-class Std(str, Enum):
-    population = "population"
-    sample = "sample"
-
-
-class Rescale(str, Enum):
-    bt500 = "bt500"
-    minmax = "minmax"
-
-
-class Ties(str, Enum):
-    prompt = "prompt"
-    degree = "degree"
 
 
 def add(app: typer.Typer) -> None:
@@ -39,17 +18,21 @@ def add(app: typer.Typer) -> None:
 
 def mos(
     ratings: Annotated[Path, typer.Argument(help="CSV: a matrix pictures x raters, or long votes with a header.")],
-    screen_on: Annotated[ScreenOn, typer.Option(help="Screen standardised scores, or raw ones (BT.500).")] = ScreenOn.z,
-    std: Annotated[Std, typer.Option(help="Standard deviation used in screening.")] = Std.population,
-    rescale: Annotated[Rescale, typer.Option(help="How z becomes 0..5.")] = Rescale.bt500,
-    ties: Annotated[Ties, typer.Option(help="Who wins a tied vote.")] = Ties.prompt,
+    screen_on: Annotated[
+        Literal["z", "raw"], typer.Option(help="Screen standardised scores, or raw ones (BT.500).")
+    ] = "z",
+    std: Annotated[
+        Literal["population", "sample"], typer.Option(help="Standard deviation used in screening.")
+    ] = "population",
+    rescale: Annotated[Literal["bt500", "minmax"], typer.Option(help="How z becomes 0..5.")] = "bt500",
+    ties: Annotated[Literal["prompt", "degree"], typer.Option(help="Who wins a tied vote.")] = "prompt",
     columns: Annotated[str, typer.Option(help="Column names: image=...,rater=...,category=...,degree=...")] = "",
     scale: Annotated[str, typer.Option(help="LOW:HIGH; scores outside are left out and counted.")] = "",
     model_rater: Annotated[
         list[str] | None, typer.Option(help="Rater that is a model: compared with people, never in the scores.")
     ] = None,
     labels: Annotated[str, typer.Option(help="Label set of the categories, or any; default memo6 if it fits.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Screen the raters, average their scores, name each picture's class, and say how far the raters agree."""
     from host_tools.memo import scores
@@ -58,12 +41,12 @@ def mos(
 
     named = named_columns(columns, "image=NAME,rater=NAME,...")
     votes = read_ratings(ratings, columns=named, scale=_scale(scale), labels=labels)
-    options = Options(screen_on=screen_on.value, std=std.value, rescale=rescale.value)
-    body = scores.summarise_with_models(votes, options, model_rater or [], ties=ties.value)
+    options = Options(screen_on=screen_on, std=std, rescale=rescale)
+    body = scores.summarise_with_models(votes, options, model_rater or [], ties=ties)
     for line in (*votes.remarks.lines(), *body["notes"]):
         print(f"mos: {line}", file=sys.stderr)
     if as_json:
-        settings = {"screen_on": screen_on.value, "std": std.value, "rescale": rescale.value, "ties": ties.value}
+        settings = {"screen_on": screen_on, "std": std, "rescale": rescale, "ties": ties}
         reading = {"scale": scale, "labels": labels, "columns": columns, "model_rater": model_rater or []}
         emit_json("mos", {"ratings": str(ratings), **settings, **reading}, body)
     else:

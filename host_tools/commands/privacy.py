@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from edge.commands.base import Json, StudyIdentity, emit_json
+
 if TYPE_CHECKING:
     from edge.dp.ledger import Ledger
 
 UnitName = Literal["fixation", "session", "person"]
 Recordings = Annotated[list[Path], typer.Argument(help="Session folders, or event logs (.ndjson).")]
-Identity = Annotated[Path | None, typer.Option("--identity", "-i", help="Study identity that opens the sessions.")]
 UnitOption = Annotated[UnitName, typer.Option(help="What is hidden: one fixation, a session, or a person.")]
 LedgerOption = Annotated[Path, typer.Option(help="The ledger of what was spent.")]
 BudgetEpsilon = Annotated[float, typer.Option(help="epsilon that each session or person may spend in all.")]
 BudgetDelta = Annotated[float, typer.Option(help="delta that each may spend in all.")]
 GridOption = Annotated[str, typer.Option(help="Fixation map, COLUMNSxROWS; empty = none.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def add(app: typer.Typer) -> None:
@@ -40,7 +40,7 @@ def export(
     ledger: LedgerOption = Path("privacy_ledger.jsonl"),
     budget_epsilon: BudgetEpsilon = 8.0,
     budget_delta: BudgetDelta = 1e-5,
-    identity: Identity = None,
+    identity: StudyIdentity = None,
 ) -> None:
     """Release statistics of fixations and FCC with noise. The budget is spent before anything is written."""
     from edge.files import refuse_source, write_json
@@ -72,8 +72,6 @@ def balance(
     """Print what a session or person has spent of its budget."""
     from dataclasses import asdict
 
-    from edge.commands.base import emit_json
-
     found = _ledger(ledger, budget_epsilon, budget_delta).balance(key)
     if json:
         emit_json("privacy_balance", {"ledger": str(ledger)}, asdict(found))
@@ -89,11 +87,10 @@ def utility(
     grid: GridOption = "8x6",
     draws: Annotated[int, typer.Option(min=10, help="Releases per epsilon.")] = 200,
     series_s: Annotated[float, typer.Option(help="Step of the FCC series, s.")] = 1.0,
-    identity: Identity = None,
+    identity: StudyIdentity = None,
     json: Json = False,
 ) -> None:
     """Report what FCC and fixation statistics lose at epsilon 0.5, 1, 3 and 8. The report itself is not private."""
-    from edge.commands.base import emit_json
     from host_tools.privacy.export import fcc_series, read_recording
     from host_tools.privacy.utility import utility
 

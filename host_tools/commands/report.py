@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edge.commands.base import StudyIdentity
+
 if TYPE_CHECKING:
     from host_tools.report.page import Page
 
@@ -22,9 +24,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="the page; default: report.html in it; of a session, here")
     ] = None,
-    identity: Annotated[
-        Path | None, typer.Option("--identity", "-i", help="study identity that opens a session")
-    ] = None,
+    identity: StudyIdentity = None,
     scores: Annotated[int, typer.Option(min=0, help="scores whose evidence is shown with pictures; 0 = all")] = 4,
     keys: Annotated[str, typer.Option(help="key folder, whose audit log notes a session's page")] = "",
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import emit_json
+from edge.commands.base import Json, StudyIdentity, emit_json
 
 
 def add(app: typer.Typer) -> None:
@@ -19,10 +19,8 @@ def add(app: typer.Typer) -> None:
 def rerun(
     events: Annotated[Path, typer.Argument(help="event log written by `emogaze run`, or a session folder")],
     cache: Annotated[Path | None, typer.Option(help="environment cache, if it moved")] = None,
-    identity: Annotated[
-        Path | None, typer.Option("--identity", "-i", help="study identity that opens a session")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    identity: StudyIdentity = None,
+    json: Json = False,
 ) -> None:
     """Recompute every score from the log; exit 0 if all are the same bit for bit, 3 if any differs."""
     from edge.session.read import open_log

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edge.commands.base import Json, emit_json, named_columns
+
 if TYPE_CHECKING:
     from host_tools.metrics.saliency import SaliencyScores
 
@@ -27,12 +29,11 @@ def saliency(
     sigma_px: Annotated[float, typer.Option(min=0.1, help="Blur of the fixation density for cc, sim, kl")] = 10.0,
     once: Annotated[bool, typer.Option("--once", help="Count a pixel that is fixated several times once")] = False,
     jitter: Annotated[str, typer.Option(help="Tie breaker of AUC-Judd: none, or a seed")] = "none",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+    as_json: Json = False,
 ) -> None:
     """Score a saliency map: AUC-Judd, NSS, CC, SIM, KL, and shuffled AUC where other fixations are given."""
     from dataclasses import asdict
 
-    from edge.commands.base import emit_json, named_columns
     from edge.errors import DataError
     from host_tools.datasets.maps import check_size, read_fixations, read_map
     from host_tools.metrics.saliency import score

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Overrides, as_overrides
+
 
 def add(app: typer.Typer) -> None:
     app.command("simulate")(simulate)
@@ -25,12 +27,9 @@ def simulate(
     markers: Annotated[bool, typer.Option("--markers", help="Also a text marker each second.")] = False,
     environment: Annotated[Path | None, typer.Option(help="Environment cache, for the line that is printed.")] = None,
     seconds: Annotated[float, typer.Option(min=0, help="End after so long; 0 = when stopped.")] = 0.0,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the recording, as in gaze.units=deg; repeatable.")
-    ] = None,
+    set_: Overrides = None,
 ) -> None:
     """Offer a gaze recording over LSL and a clip as an MJPEG camera, in step; print the line that runs on them."""
-    from edge.commands.base import as_overrides
     from edge.config import load
     from edge.gaze.inlet import load_lsl
     from host_tools.serve_mjpeg import MjpegServer, clip_pictures

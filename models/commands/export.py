@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import ModelsDir
+
 _SOURCE = "An architecture (with --weights), an ONNX file (with --features), or multiscale_resnet (needs [export])."
 
 
@@ -27,7 +29,7 @@ def export(
     colour: Annotated[str, typer.Option(help="ONNX: RGB or BGR.")] = "RGB",
     source: Annotated[str, typer.Option(help="Where the weights come from.")] = "own",
     licence: Annotated[str, typer.Option(help="Their licence.")] = "unknown",
-    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
+    directory: ModelsDir = "",
 ) -> None:
     """Write an FP32 embedder from a state dict, an ONNX file or a PyTorch definition, with its means."""
     from edge.manifest import TensorSpec, models_dir

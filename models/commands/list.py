@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
+
+from edge.commands.base import Json, ModelsDir, emit_json
 
 
 def add(app: typer.Typer) -> None:
@@ -12,11 +12,10 @@ def add(app: typer.Typer) -> None:
 
 
 def list_(
-    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    directory: ModelsDir = "",
+    json: Json = False,
 ) -> None:
     """List the zoo: role, where weights come from, and whether it is here (`renew`: an older or altered one is)."""
-    from edge.commands.base import emit_json
     from edge.manifest import models_dir
     from models.archives import archives
     from models.recipes import is_made, recipes

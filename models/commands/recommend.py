@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import Json, ModelsDir, emit_json, progress
+
 
 def add(app: typer.Typer) -> None:
     app.command("recommend")(recommend)
@@ -15,11 +17,10 @@ def add(app: typer.Typer) -> None:
 def recommend(
     realtime: Annotated[bool, typer.Option("--realtime", help="Only the order for speed.")] = False,
     quality: Annotated[bool, typer.Option("--quality", help="Only the order for quality.")] = False,
-    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    directory: ModelsDir = "",
+    json: Json = False,
 ) -> None:
     """Print latency and separation of each FP32 embedder here, the published orders, and where they disagree."""
-    from edge.commands.base import emit_json, progress
     from edge.config import ModelsConfig
     from edge.manifest import list_artefacts, models_dir
     from edge.tune import Plan, measure_apart

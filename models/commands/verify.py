@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from edge.commands.base import Json, ModelsDir, emit_json, progress
+
 
 def add(app: typer.Typer) -> None:
     app.command("verify")(verify)
@@ -14,11 +16,10 @@ def add(app: typer.Typer) -> None:
 
 def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Artefacts; default: all that are here.")] = None,
-    directory: Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.cache/emogaze/models].")] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    directory: ModelsDir = "",
+    json: Json = False,
 ) -> None:
     """Check hash, canary and outputs of artefacts on every runtime here; exit 1 if one fails."""
-    from edge.commands.base import emit_json, progress
     from edge.config import ModelsConfig
     from edge.errors import ModelError
     from edge.manifest import MODEL_FILE, load_manifest, models_dir
