@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 import threading
@@ -87,8 +86,10 @@ def refuse_overwriting(config: Config, file: Path | None = None) -> None:
     """
     read = [(key, Path(text)) for key, text in _read_files(config).items() if text]
     taken = [(f"is the source itself, {key}", path) for key, path in read]
-    kept = [*read, ("record.dir", Path(config.record.dir or os.devnull)), ("keys.dir", keys_dir(config.keys.dir))]
-    folders = [(f"is one of the files in {key}", path) for key, path in kept if path.is_dir()]
+    folders = [(key, path, "**/*" if key == "environment.cache" else "*") for key, path in read if path.is_dir()]
+    folders.append(("keys.dir", keys_dir(config.keys.dir), "**/*"))
+    if config.record.dir:
+        folders.append(("record.dir", Path(config.record.dir), "*Z-*/*"))  # sessions: others may lie beside them
     if file is not None:
         taken.append(("is the source itself, the settings file", file))
     for name in PLAINTEXT:
@@ -96,7 +97,7 @@ def refuse_overwriting(config: Config, file: Path | None = None) -> None:
             continue
         written = (Path(text), part_of(Path(text)))
         if any(path.exists() for path in written):  # only then can it be a file in a folder, by whatever name
-            taken += [(what, path) for what, folder in folders for path in folder.rglob("*")]
+            taken += [(f"is one of the files in {key}", path) for key, at, kind in folders for path in at.glob(kind)]
         for what, path in taken:
             if any(is_same_file(path, other) for other in written):
                 raise SinkError(f"sinks.{name} = {text}", what, fix="choose another output")

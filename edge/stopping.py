@@ -47,18 +47,33 @@ def stop_on_signals() -> Iterator[StopSignal]:
 
 
 @contextmanager
-def exit_on_sigterm(name: str) -> Iterator[None]:
-    """Let SIGTERM end the program like an error: what is half written is removed, and one line says what happened."""
+def exit_on_signals(name: str) -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the program like an error: what is half written is removed, and one line says so.
+
+    A command that waits for SIGINT may catch the KeyboardInterrupt, and ends as it likes.
+    """
+    came: list[int] = []
 
     def handle(number: int, _: object) -> None:
-        print(f"{name}: ended early by SIGTERM; what was not finished is not there", file=sys.stderr)
+        came.append(number)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
         sys.exit(128 + number)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, handle)
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in heard}
     try:
         yield
+    except (SystemExit, KeyboardInterrupt) as end:
+        code = 128 + came[0] if came else 0
+        if not code or getattr(end, "code", code) != code:
+            raise
+        signal_name = signal.Signals(came[0]).name
+        print(f"{name}: ended early by {signal_name}; what was not finished is not there", file=sys.stderr)
+        sys.exit(code)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -15,7 +15,7 @@ import typer
 from edge import plugins
 from edge.errors import ConfigError, EmoGazeError
 from edge.files import plain
-from edge.stopping import exit_on_sigterm
+from edge.stopping import exit_on_signals
 
 T = TypeVar("T")
 PROGRESS_LINE_S = 60.0
@@ -36,7 +36,7 @@ ModelsDir = Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.c
 def run(app: typer.Typer, name: str) -> None:
     """Run a command line. What a user can mend ends in one line on stderr and exit code 1."""
     try:
-        with exit_on_sigterm(name):
+        with exit_on_signals(name):
             app(prog_name=name)
     except EmoGazeError as error:
         print(f"{name}: {error}", file=sys.stderr)

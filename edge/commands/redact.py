@@ -48,11 +48,7 @@ def redact(
     if keep_audio:
         print("emogaze redact: the sound is kept, and a voice tells who someone is", file=sys.stderr)
     auditor = _auditor(settings, boxes) if audit or boxes else None
-    try:
-        reports, failed = _run(source, output, settings, auditor, keep_audio=keep_audio)
-    except KeyboardInterrupt:
-        print("emogaze redact: ended early by SIGINT; what was not finished is not there", file=sys.stderr)
-        raise
+    reports, failed = _run(source, output, settings, auditor, keep_audio=keep_audio)
     skipped = list_others(source) if source.is_dir() else {}
     figures = auditor.result() if auditor else None
     if json:

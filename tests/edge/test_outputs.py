@@ -119,9 +119,9 @@ def test_headers_show_no_passwords_of_cameras():
         pytest.param({"gaze": "g.csv", "summary": "hard.csv"}, "itself, gaze.source", id="hard-link"),
         pytest.param({"environment": "d", "summary": "d/e.json"}, "in environment.cache", id="cache"),
         pytest.param({"scene": "paced:d", "events": "d/e.json"}, "one of the files in scene.source", id="pictures"),
-        pytest.param({"scene": "d", "video": "d/sub/b.mp4"}, "in scene.source", id="part-in-folder"),
+        pytest.param({"scene": "d/sub", "video": "d/sub/b.mp4"}, "in scene.source", id="part-in-folder"),
         pytest.param({"gaze": "session:d?identity=i", "events": "hard.json"}, "in gaze.source", id="session"),
-        pytest.param({"record": "d", "summary": "d/e.json"}, "in record.dir", id="recordings"),
+        pytest.param({"record": ".", "summary": "20260101T000000Z-0a/x.chain"}, "in record.dir", id="recordings"),
         pytest.param({"keys": "d", "summary": "d/e.json"}, "in keys.dir", id="keys"),
         pytest.param({"summary": "run.toml"}, "itself, the settings file", id="settings"),
         pytest.param({"events": "z.json", "summary": "new/../z.json"}, "summary = .* is sinks.events too", id="twins"),
@@ -136,6 +136,8 @@ def test_an_output_takes_the_place_of_nothing_that_is_read_or_written(tmp_path, 
     Path("d/sub").mkdir(parents=True)
     Path("d/e.json").touch()
     Path("d/sub/b.part.mp4").touch()
+    Path("20260101T000000Z-0a").mkdir()
+    Path("20260101T000000Z-0a/x.chain").touch()
     Path("hard.json").hardlink_to("d/e.json")
     sinks = {key: text for key, text in settings.items() if key in ("events", "video", "summary")}
     read = {key: settings[key] for key in settings.keys() - sinks.keys()}
@@ -143,5 +145,7 @@ def test_an_output_takes_the_place_of_nothing_that_is_read_or_written(tmp_path, 
     sections = {key: {names.get(key, "source"): text} for key, text in read.items()}
     with pytest.raises(SinkError, match=message):
         refuse_overwriting(from_dict({**sections, "sinks": sinks}, thing="test"), Path("run.toml"))
-    others = {"events": "e.ndjson", "video": "d/v.mp4", "summary": "s.json"}
+    Path("out").mkdir()
+    Path("out/s.json").touch()  # of a run before
+    others = {"events": "e.ndjson", "video": "d/v.mp4", "summary": "out/s.json"}
     refuse_overwriting(from_dict({**sections, "sinks": others}, thing="test"), Path("run.toml"))
