@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from edge.backends.base import Model, new_batch
 from edge.errors import ModelError
@@ -33,7 +32,7 @@ class EmotionClassifier:
     Raises
     ------
     ModelError
-        The model names no labels, or its output isn't `probabilities` or `logits` of as many classes.
+        The model names no labels, or has no output `probabilities` of as many classes.
     """
 
     def __init__(self, model: Model) -> None:
@@ -42,16 +41,11 @@ class EmotionClassifier:
         self._labels = tuple(canonical(label) for label in manifest.labels)
         self._spec = manifest.input()
         self._batch = new_batch(self._spec, 1)
-        fitting = [
-            s.name
-            for s in manifest.outputs
-            if s.name in ("probabilities", "logits") and s.shape[1:] == (len(self._labels),)
-        ]
-        if not fitting or len(set(self._labels)) != len(self._labels):
+        classes = {spec.name: spec.shape[1:] for spec in manifest.outputs}.get("probabilities")
+        if not self._labels or classes != (len(self._labels),) or len(set(self._labels)) != len(self._labels):
             have = ", ".join(f"{spec.name} {spec.shape}" for spec in manifest.outputs)
-            expected = f"an output `probabilities` or `logits` of {len(self._labels)} classes with different names"
+            expected = f"an output `probabilities` of {len(self._labels)} classes with different names"
             raise ModelError(f"model {manifest.name}", "is no emotion classifier", expected=expected, got=have)
-        self._output = fitting[0]
 
     def classify(self, image: Image, box: Box | None, t_ns: int, subject: Subject) -> Emotion:
         """Classify one face.
@@ -80,17 +74,12 @@ class EmotionClassifier:
         if min(face.shape[:2]) < MIN_SIDE_PX:
             return self._none(t_ns, subject, "face_too_small")
         fill_input(face, self._spec, self._batch[0])
-        outputs = self.model.infer({self._spec.name: self._batch}, (self._output,), trusted=True)
-        values = outputs[self._output][0]
-        probabilities = self._probabilities(values.astype(np.float64))
+        outputs = self.model.infer({self._spec.name: self._batch}, ("probabilities",), trusted=True)
+        values = outputs["probabilities"][0].astype(np.float64)
+        probabilities = values / values.sum()
         label = self._labels[int(probabilities.argmax())]
         named = dict(zip(self._labels, probabilities.tolist(), strict=True))
         return Emotion(t_ns, subject, label, named, self.model.manifest.model_id)
 
     def _none(self, t_ns: int, subject: Subject, reason: str) -> Emotion:
         return Emotion(t_ns, subject, "", {}, self.model.manifest.model_id, reason)
-
-    def _probabilities(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        if self._output == "logits":
-            values = np.exp(values - values.max())
-        return values / values.sum()
