@@ -27,7 +27,7 @@ from edge.separation import separation
 
 log = logging.getLogger(__name__)
 
-SCALES = (0.75, 1.0, 1.5)  #: sides of the tiles as multiples of the window
+TILE_SCALES = (0.75, 1.0, 1.5)  #: sides of the tiles as multiples of the window
 _STRIDE = 0.5  #: between tiles, as a share of their side
 _JPEG_QUALITY = 85
 _LEAST_CONTRAST = 2.0  #: standard deviation in grey levels; of less, a view shows nothing
@@ -155,7 +155,7 @@ def tiles(width: int, height: int, window: str) -> list[tuple[int, int, int]]:
     """Return (x, y, side) of squares at each scale that cover a picture edge to edge, half overlapping."""
     base = window_px(width, height, window)
     result = []
-    for side in dict.fromkeys(max(1, min(round(base * scale), width, height)) for scale in SCALES):
+    for side in dict.fromkeys(max(1, min(round(base * scale), width, height)) for scale in TILE_SCALES):
         columns, rows = (_starts(length, side) for length in (width, height))
         result += [(x, y, side) for y in rows for x in columns]
     return result
@@ -252,7 +252,7 @@ def _fit(done: Build, embedder: Embedder, score: ScoreConfig, regions: Regions |
         precision=manifest.precision,
         embedding=score.embedding,
         window=score.window,
-        scales=SCALES,
+        scales=TILE_SCALES,
         n_views=len(scenes),
         n_entries=len(local),
         dim_local=vectors[0].shape[1],

@@ -20,12 +20,12 @@ import numpy as np
 
 from edge import plugins
 from edge.backends.base import PACKAGE, Model, new_batch, open_model, why_not
-from edge.config import ModelsConfig, TelemetryConfig
+from edge.config import ModelsConfig
 from edge.errors import ModelError
 from edge.ladder import Ladder, Rung, non_dominated
 from edge.manifest import Manifest
 from edge.profiling import peak_memory_mb, summarise_ms
-from edge.telemetry import open_telemetry
+from edge.telemetry import SystemTelemetry
 
 _BATCH = 2
 _WARM_UP = 5
@@ -168,15 +168,9 @@ def _times(model: Model, feeds: dict[str, Any], plan: Plan) -> list[int]:
 
 def _with_energy(work: Callable[[], list[int]]) -> tuple[list[int], float | None]:
     """Run `work` and return the energy per call in mJ, if the machine reports its power."""
-    telemetry = open_telemetry(TelemetryConfig(source="system"), live=True)
-    watts = []
-    if telemetry:
-        first = telemetry.at(time.monotonic_ns())
-        watts.append(first.power_w if first else None)
-    samples = work()
-    if telemetry:
-        last = telemetry.at(time.monotonic_ns())
-        watts.append(last.power_w if last else None)
-        telemetry.close()
-    known = [w for w in watts if w is not None]
+    with SystemTelemetry(period_ns=0) as machine:
+        before = machine.at(time.monotonic_ns())
+        samples = work()
+        after = machine.at(time.monotonic_ns())
+    known = [state.power_w for state in (before, after) if state is not None and state.power_w is not None]
     return samples, float(np.mean(known) * np.mean(samples) / 1e6) if known else None
