@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import msgspec
 
 from edge import __version__, events
 from edge.capture import open_capture
-from edge.capture.base import FrameSource
+from edge.capture.base import FrameInfo, FrameSource
 from edge.clock import NS_PER_MS, NS_PER_S, monotonic_ns
 from edge.config import Config
 from edge.environment import Environments
@@ -45,6 +45,19 @@ from edge.stopping import StopSignal
 from edge.summary import Summary, written_at_end
 from edge.telemetry import TelemetrySource, open_telemetry
 
+#: Takes pictures and how many there should be (None: nobody knows), and gives them one by one.
+Watch = Callable[[Iterator[Frame], int | None], Iterator[Frame]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The files of a run, opened."""
+
+    scene: FrameSource
+    gaze: GazeSource
+    face_camera: FrameSource | None
+    telemetry: TelemetrySource | None
+
 
 def run(
     config: Config,
@@ -52,6 +65,7 @@ def run(
     on_step: Callable[[Step], None] | None = None,
     timer: StageTimer | None = None,
     stop: StopSignal | None = None,
+    watch: Watch | None = None,
 ) -> Summary:
     """Run the whole pipeline over file sources and return what it did.
 
@@ -64,6 +78,8 @@ def run(
     stop : StopSignal, optional
         Ends the run after the picture in work: what was found by then is written whole, and `stopped` in the summary
         and in the `end` event says that there would have been more.
+    watch : callable, optional
+        Wraps the pictures and their expected number, e.g. to show progress.
 
     Raises
     ------
@@ -81,6 +97,7 @@ def run(
         mapping = open_mapping(gaze, config.gaze, size)
         if gaze.doubt:
             print(f"emogaze: {config.gaze.source} {gaze.doubt}", file=sys.stderr)
+        inputs = Inputs(scene, gaze, face_camera, load_telemetry(config, stack, live=False))
         timer = timer or StageTimer()
         stages = NetworkStages(config, timer)
         stack.callback(stages.close)
@@ -98,13 +115,12 @@ def run(
         header = session_header(config, scene, gaze, mapping, stages, environment)
         sinks = open_sinks(config, header, stack)
         summary.recording, summary.not_recorded = recorded_to(config, header), not_recorded(header)
-        telemetry = load_telemetry(config, stack, live=False)
         score = score_recipe(config, mapping, stages, environment, gaze.info.hz_declared, timer)()
         redact = redact_recipe(config, mapping, stages, timer)
         emitter = Emitter(sinks)
         emitter.event("session", 0, header)
         loop = FileLoop(config, score, redact, stages, emitter, summary, timer)
-        loop.run(scene, gaze, face_camera, telemetry, on_step, stop or StopSignal())
+        loop.run(inputs, on_step, stop or StopSignal(), watch)
         summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
     return summary
 
@@ -127,19 +143,18 @@ class FileLoop:
 
     def run(
         self,
-        scene: FrameSource,
-        gaze: GazeSource,
-        face_camera: FrameSource | None,
-        telemetry: TelemetrySource | None,
+        inputs: Inputs,
         on_step: Callable[[Step], None] | None,
         stop: StopSignal,
+        watch: Watch | None,
     ) -> None:
         wait_ns = self._config.gaze.wait_ms * NS_PER_MS
         start_ns = round(self._config.scene.start_s * NS_PER_S)
-        faces = NewestFace(face_camera)
+        scene, telemetry, faces = inputs.scene, inputs.telemetry, NewestFace(inputs.face_camera)
         t_ns, overlaps = 0, False
-        while not stop.name and (frame := self._read(scene)) is not None:
-            raw_gaze = gaze.read_until(frame.t_ns + wait_ns)
+        frames = self._read(scene, stop)
+        for frame in watch(frames, self._expected(scene.info)) if watch else frames:
+            raw_gaze = inputs.gaze.read_until(frame.t_ns + wait_ns)
             overlaps = overlaps or any(sample.t_ns >= start_ns for sample in raw_gaze)
             state = telemetry.at(frame.t_ns) if telemetry else None
             step = self._step(frame, raw_gaze, faces.until(frame.t_ns), state)
@@ -161,9 +176,21 @@ class FileLoop:
             )
         self._finish(t_ns)
 
-    def _read(self, scene: FrameSource) -> Frame | None:
-        with self._timer.stage("capture"):
-            return scene.read()
+    def _read(self, scene: FrameSource, stop: StopSignal) -> Iterator[Frame]:
+        while not stop.name:
+            with self._timer.stage("capture"):
+                frame = scene.read()
+            if frame is None:
+                return
+            yield frame
+
+    def _expected(self, info: FrameInfo) -> int | None:
+        """Return how many pictures lie in the played part, as far as the clip declares it."""
+        played = self._config.scene
+        if not info.n_frames or not info.declared_hz:
+            return info.n_frames
+        last = min(info.n_frames, round(played.end_s * info.declared_hz) or info.n_frames)
+        return max(0, last - round(played.start_s * info.declared_hz))
 
     def _step(self, frame: Frame, raw_gaze: list[Any], face_frame: Frame | None, telemetry: Telemetry | None) -> Step:
         before = self._stages.inference_ns

@@ -14,6 +14,7 @@ import numpy as np
 from edge.app import run
 from edge.backends.base import open_model
 from edge.capture import open_capture
+from edge.commands.base import progress
 from edge.config import Config, SceneConfig, load
 from edge.environment import store
 from edge.environment_build import build, keep_covered, read_views
@@ -82,7 +83,7 @@ def run_demo(folder: Path) -> Summary:
     detectors = Detectors.open(config.models)
     views = keep_covered(views, lambda image: cover_still(Frame(0, 0, image, "view"), detectors, config.redact).image)
     store(folder / "environment", [build(embedder, views, config.score)])
-    return run(config)
+    return run(config, watch=lambda frames, total: progress(frames, "run", total))
 
 
 def simulate_gaze(clip: Path, output: Path, config: Config) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import Json, Overrides, SettingsFile, as_overrides, emit_json
+from edge.commands.base import Json, Overrides, SettingsFile, as_overrides, emit_json, progress
 
 OUTPUT_FAILED = 3  #: exit code of a run that did what it was asked for, but for an output that failed
 NOTHING_SCORED = 4  #: of one that was stopped while it still waited for a source
@@ -51,7 +51,7 @@ def run(
         else:
             from edge.app import run as run_files
 
-            summary = run_files(settings, stop=stop)
+            summary = run_files(settings, stop=stop, watch=lambda frames, total: progress(frames, "run", total))
     if json:
         emit_json("run", public_settings(settings), summary.as_dict())
     else:

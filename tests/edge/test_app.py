@@ -63,9 +63,11 @@ def without_emit_times(path: Path, output: Path) -> list[dict]:
 
 
 def test_same_files_give_the_same_events(inputs: Path, first: tuple[Path, Summary], tmp_path: Path) -> None:
-    run(settings(inputs, tmp_path))
+    told = []
+    run(settings(inputs, tmp_path), watch=lambda frames, total: told.append(total) or frames)
     again = without_emit_times(tmp_path / "events.ndjson", tmp_path)
     assert again == without_emit_times(first[0] / "events.ndjson", first[0])
+    assert told == [first[1].frames], "the pictures of the played part"
 
 
 def test_rerun_gives_every_score_bit_for_bit(first: tuple[Path, Summary]) -> None:
