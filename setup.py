@@ -29,6 +29,8 @@ EXTRAS = {
     "gpu": ["onnxruntime-gpu>=1.20"],
     "openvino": ["openvino>=2025.0"],
     "litert": ["ai-edge-litert>=2.0"],
+    # LiteRT's predecessor, where it is still wanted: Python 3.10 and 3.11, NumPy 1. Outside the locks.
+    "legacy-tflite": ["tflite-runtime>=2.14; python_version < '3.12'", "numpy<2", "opencv-python-headless<4.12"],
     "tensorrt": ["tensorrt>=10", "pycuda>=2024.1"],
     # Jobs of a device.
     "video": ["av>=14"],

@@ -259,6 +259,8 @@ def cautions(config: Config) -> list[str]:
             f"gaze.source = {config.gaze.source}: uncovers nothing, since it isn't pinned to its sender; "
             "add source_id=...,hostname=..."
         )
+    if config.preset == "clinical" and config.sinks.allow_plaintext:
+        found.append("sinks.allow_plaintext = true: files are in the clear, which the preset alone would refuse")
     return found
 
 

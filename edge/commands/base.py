@@ -24,7 +24,8 @@ PROGRESS_LINE_S = 60.0
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SettingsFile = Annotated[Path | None, typer.Option("--config", "-c", help="TOML file with the settings.")]
 Overrides = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting, section.key=value; repeatable, and wins over the file.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting, section.key=value; repeatable, wins over the file."),
 ]
 KeysDir = Annotated[str, typer.Option("--keys", help="Key folder; default EMOGAZE_KEYS, else ~/.config/emogaze/keys.")]
 StudyIdentity = Annotated[

@@ -175,5 +175,6 @@ def _keys() -> Component:
 def _swap() -> Component:
     lines = Path("/proc/swaps").read_text().splitlines()[1:] if Path("/proc/swaps").is_file() else []
     plain = [line.split()[0] for line in lines if "zram" not in line and "/dm-" not in line]
-    how = f"swap that may not be encrypted ({', '.join(plain)}) can keep pictures in the clear: swapoff, or encrypt it"
+    where = ", ".join(plain) or "none"
+    how = f"swap that may not be encrypted ({where}) can keep pictures in the clear: swapoff, or encrypt it"
     return Component("no plain swap", not plain, "", "privacy", how)

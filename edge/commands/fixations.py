@@ -28,7 +28,8 @@ def fixations(
     format: Annotated[str, typer.Option(help="Gaze plug-in; default: told by the file.")] = "",
     no_merge: Annotated[bool, typer.Option("--no-merge", help="Don't join fixations close in time and place.")] = False,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A threshold, as in fixations.velocity_deg_s=50; repeatable.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A threshold, as in fixations.velocity_deg_s=50; repeatable."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from edge.clock import NS_PER_S
 from edge.config import GazeConfig
 from edge.errors import ConfigError, EmptyError, SourceError
 from edge.gaze.geometry import GEOMETRY_HINTS, Geometry
@@ -15,6 +16,7 @@ from edge.gaze.sources.base import GazeFrame, GazeInfo, GazeSource, GazeUnits
 from edge.records import RawGaze
 
 Floats = npt.NDArray[np.float64]
+PLAUSIBLE_HZ = 1.0, 10_000.0  #: mean rates of eye trackers, pauses of a recording included
 CHUNK = 8192  #: samples that an iteration makes at a time
 
 
@@ -87,7 +89,7 @@ class RecordedGaze(GazeSource):
         )
         if n > 1 and self._due_ns[-1] == self._due_ns[0]:
             raise SourceError(info.source, f"its times don't increase: none of {n} samples is later than the first")
-        self.doubt = _doubt(self._rest[3])
+        self.doubt = _doubt(self._rest[3], self.span_ns)
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -115,11 +117,14 @@ class RecordedGaze(GazeSource):
         return [RawGaze(*row) for row in zip(range(start, self._next), *columns, strict=True)]
 
 
-def _doubt(valid: npt.NDArray[np.bool_]) -> str:
+def _doubt(valid: npt.NDArray[np.bool_], span_ns: tuple[int, int]) -> str:
+    span_s = (span_ns[1] - span_ns[0]) / NS_PER_S
     if not valid.any():
         return f"none of its {len(valid)} samples is valid: no fixation and no score can come of it"
     if len(valid) == 1:
         return "holds one sample: no rate, no fixation and no score can come of it"
+    if not PLAUSIBLE_HZ[0] <= (len(valid) - 1) / span_s <= PLAUSIBLE_HZ[1]:
+        return f"holds {len(valid)} samples in {span_s:g} s, as no eye tracker does: check gaze.time_unit"
     return ""
 
 

@@ -275,6 +275,11 @@ def test_without_a_recall_detector_pictures_leave_at_once_with_what_the_fast_one
         pytest.param(Config(), ["redact.cover = blur"], id="defaults"),
         pytest.param(load(preset="clinical"), [], id="clinical"),
         pytest.param(
+            load(overrides=["sinks.allow_plaintext=true"], preset="clinical"),
+            ["sinks.allow_plaintext = true"],
+            id="clinical-in-the-clear",
+        ),
+        pytest.param(
             Config(
                 redact=RedactConfig(cover="solid", mode="subject-only"),
                 models=ModelsConfig(face_recall=""),

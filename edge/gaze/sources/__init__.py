@@ -55,4 +55,4 @@ def _plugin_for(source: str) -> ModuleType:
     if not source.startswith("lsl:") and not Path(source).exists():
         raise SourceError(source, "no such file or folder")
     known = ", ".join(plugins.names(PACKAGE))
-    raise SourceError(source, "isn't a gaze source that is known by its looks", fix=f"set format to one of {known}")
+    raise SourceError(source, "is no gaze source that is known by its looks", fix=f"set gaze.format to one of {known}")

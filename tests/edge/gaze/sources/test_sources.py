@@ -165,7 +165,7 @@ def test_what_is_undeclared_or_wrong_is_refused(tmp_path: Path, text: str, setti
     [
         ("", ConfigError, "empty"),
         ("absent.csv", SourceError, "no such file"),
-        ("picture.png", SourceError, "set format"),
+        ("picture.png", SourceError, "set gaze.format to one of"),
     ],
     ids=["no name", "no file", "unknown kind"],
 )
