@@ -11,12 +11,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import describe
-from edge.profiling import summarise_ms
+from edge.profiling import resident_mb, summarise_ms
 
 SIZE = (1280, 720)
 CLIP = "feat/tests/data/WolfgangLanger_Pexels.mp4"
@@ -105,19 +105,14 @@ def import_seconds() -> float:
 def _enlarge(original: Path, clip: Path) -> None:
     import cv2
 
-    def pictures() -> Iterator[Any]:
-        capture = cv2.VideoCapture(str(original))
-        while True:
-            good, image = capture.read()
-            if not good:
-                break
-            yield cv2.resize(image, SIZE, interpolation=cv2.INTER_CUBIC)
-        capture.release()
-
-    rate = cv2.VideoCapture(str(original)).get(cv2.CAP_PROP_FPS)
-    writer = cv2.VideoWriter(str(clip), cv2.VideoWriter.fourcc(*"mp4v"), rate, SIZE)
-    for image in pictures():
-        writer.write(image)
+    capture = cv2.VideoCapture(str(original))
+    writer = cv2.VideoWriter(str(clip), cv2.VideoWriter.fourcc(*"mp4v"), capture.get(cv2.CAP_PROP_FPS), SIZE)
+    while True:
+        good, image = capture.read()
+        if not good:
+            break
+        writer.write(cv2.resize(image, SIZE, interpolation=cv2.INTER_CUBIC))
+    capture.release()
     writer.release()
 
 
@@ -146,7 +141,7 @@ def child(config: str, start_ns: int, overrides: list[str]) -> None:
 
     timer = StageTimer()
     summary = run(load(Path(config), overrides), on_step=note, timer=timer)
-    resident, peak = _resident_mb()
+    resident, peak = resident_mb()
     result = {
         "frames": summary.frames,
         "first_score_s": (first[0] - start_ns) / 1e9,
@@ -155,10 +150,3 @@ def child(config: str, start_ns: int, overrides: list[str]) -> None:
         "samples_ns": {stage: timer.samples_ns(stage) for stage in timer.summary()},
     }
     print(json.dumps(result))
-
-
-def _resident_mb() -> tuple[float, float]:
-    """Return this process's resident memory now and at its peak (MB of 10^6 bytes)."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
-    now, peak = (int(status[key].split()[0]) * 1024 / 1e6 for key in ("VmRSS", "VmHWM"))
-    return now, peak

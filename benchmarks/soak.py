@@ -24,6 +24,7 @@ from benchmarks.machine import describe
 from benchmarks.pipeline import GAZE_HZ, prepare
 from edge.errors import SinkError
 from edge.live.control import ask
+from edge.profiling import resident_mb
 
 ROOT = Path(__file__).parents[1]
 RATE_HZ, CLIP_S = 30.0, 10.0
@@ -177,18 +178,11 @@ def _sample(pid: int, status: dict[str, Any], t_s: float) -> Sample:
         deadlines_missed=status["deadlines_missed"],
         p50_ms=status["score_age_ms"]["p50"],
         p99_ms=status["score_age_ms"]["p99"],
-        resident_mb=_resident_mb(pid),
-        readers_mb=sum(_resident_mb(reader) for reader in readers),
+        resident_mb=resident_mb(pid)[0],
+        readers_mb=sum(resident_mb(reader)[0] for reader in readers),
         descriptors=sum(len(list(Path(f"/proc/{p}/fd").iterdir())) for p in (pid, *readers)),
         threads=sum(len(list(Path(f"/proc/{p}/task").iterdir())) for p in (pid, *readers)),
     )
-
-
-def _resident_mb(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024 / 1e6
-    return 0.0
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from pathlib import Path
 
@@ -18,16 +17,15 @@ def summarise_ms(samples_ns: list[int]) -> dict[str, float]:
     return {"n": len(samples_ns), "p50": float(p50), "p90": float(p90), "p99": float(p99), "max": float(ms.max())}
 
 
-def peak_memory_mb() -> float:
-    """Return the largest resident set that this process has had, in MB.
+def resident_mb(pid: int | str = "self") -> tuple[float, float]:
+    """Return the resident set of a process now and at its largest, in MB (10^6 bytes); zeros of one that has ended.
 
-    The kernel's own figure of the address space: `getrusage` of a child starts at what its parent had.
+    The kernel's own figures of the address space: `getrusage` of a child starts at what its parent had.
     """
-    status = Path("/proc/self/status")
-    if status.is_file():
-        fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-        return int(fields["VmHWM"].split()[0]) * 1024 / 1e6
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    now, peak = (int(fields.get(name, "0").split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
+    return now, peak
 
 
 class _Stage:

@@ -24,7 +24,7 @@ from edge.config import ModelsConfig
 from edge.errors import ModelError
 from edge.ladder import Ladder, Rung, non_dominated
 from edge.manifest import Manifest
-from edge.profiling import peak_memory_mb, summarise_ms
+from edge.profiling import resident_mb, summarise_ms
 from edge.telemetry import SystemTelemetry
 
 _BATCH = 2
@@ -132,7 +132,7 @@ def measure_apart(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
 
 def measure_here(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
     """Measure one artefact in this process; memory is the growth of its peak, so call it in a fresh one."""
-    before = peak_memory_mb()
+    _, before = resident_mb()
     start = time.perf_counter_ns()
     model = open_model(name, models)
     spec = model.manifest.input()
@@ -143,7 +143,7 @@ def measure_here(name: str, models: ModelsConfig, plan: Plan) -> Measurement:
     opened = time.perf_counter_ns() - start
     warm, energy = _with_energy(lambda: _times(model, feeds, replace(plan, pace_ms=0.0)))
     paced = _times(model, feeds, plan)
-    grown = peak_memory_mb() - before
+    grown = resident_mb()[1] - before
     active, summary = model.active, summarise_ms(warm)
     model.close()
     return Measurement(
