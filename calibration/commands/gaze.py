@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -45,25 +46,24 @@ def gaze(
 
     report = calibrate(samples, read_targets(targets, to_degrees), model, device=source.info.device)  # type: ignore[arg-type]
     write_calibration(output, report.calibration)
-    fields = ("accuracy_deg", "worst_deg", "rms_s2s_deg", "std_deg", "n_targets", "n_lost")
-    before, after = ({f: getattr(q, f) for f in fields} for q in (report.before, report.after))
+    before, after = report.before, report.after
     if json:
         body = {
             "file": str(output),
             "fit_error_deg": report.calibration.fit_error_deg,
-            "before": before,
-            "after": after,
+            "before": asdict(before),
+            "after": asdict(after),
+            "passed": after.passed,
         }
         options = {"recording": str(recording), "targets": str(targets), "model": model, "set": set_ or []}
-        emit_json("gaze_calibration_report", options, {**body, "passed": report.after.passed})
+        emit_json("gaze_calibration_report", options, body)
         return
-    print(
-        f"{output}: {model}, {report.calibration.n_points} points, fit error {report.calibration.fit_error_deg:.3f} deg"
-    )
-    if not report.after.n_targets:
+    fitted = report.calibration
+    print(f"{output}: {model}, {fitted.n_points} points, fit error {fitted.fit_error_deg:.3f} deg")
+    if not after.n_targets:
         print("accuracy unknown: mark separate targets with use=validate")
         return
-    print(f"validation on {report.after.n_targets} targets ({report.after.n_lost} without gaze):")
-    print(f"  accuracy  {before['accuracy_deg']:.3f} -> {after['accuracy_deg']:.3f} deg (goal < 0.5)")
-    print(f"  worst     {before['worst_deg']:.3f} -> {after['worst_deg']:.3f} deg (goal < 1.0)")
-    print(f"  precision {after['rms_s2s_deg']:.3f} deg RMS-S2S, {after['std_deg']:.3f} deg std")
+    print(f"validation on {after.n_targets} targets ({after.n_lost} without gaze):")
+    print(f"  accuracy  {before.accuracy_deg:.3f} -> {after.accuracy_deg:.3f} deg (goal < 0.5)")
+    print(f"  worst     {before.worst_deg:.3f} -> {after.worst_deg:.3f} deg (goal < 1.0)")
+    print(f"  precision {after.rms_s2s_deg:.3f} deg RMS-S2S, {after.std_deg:.3f} deg std")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from edge.commands.base import Json, ModelsDir, emit_json
+
+if TYPE_CHECKING:
+    from edge.backends.base import Model
+    from edge.records import Image
 
 
 def add(app: typer.Typer) -> None:
@@ -32,19 +36,12 @@ def int8(
     from calibration import artefacts, pictures
     from calibration.answers import read_answers
     from calibration.int8 import METHODS
-    from edge.backends.base import open_model
-    from edge.config import ModelsConfig
     from edge.errors import ConfigError
-    from edge.manifest import models_dir
-    from models.archives import Store
-    from models.embedders import picture_set
 
     if method not in METHODS:
         raise ConfigError("--method", f"there is no {method!r}", expected=" | ".join(METHODS))
     found = pictures.load(images, held, read_answers(answers, labels) if answers else None)
-    folder = models_dir(directory)
-    reference = open_model(model, ModelsConfig(dir=directory, backend="onnxruntime"))
-    means_over = picture_set(Store(folder / ".archives"))
+    reference, means_over = _reference(model, directory)
 
     def say(line: str) -> None:
         print(line, file=sys.stderr if json else sys.stdout, flush=True)
@@ -67,18 +64,12 @@ def reduced(
 ) -> None:
     """Write the FP16 or BF16 artefact of a model, with its drift."""
     from calibration import artefacts, pictures
-    from edge.backends.base import open_model
-    from edge.config import ModelsConfig
     from edge.errors import ConfigError
-    from edge.manifest import models_dir
-    from models.archives import Store
-    from models.embedders import picture_set
 
     if precision not in ("fp16", "bf16"):
         raise ConfigError("--precision", f"there is no {precision!r} here", expected="fp16 | bf16")
     found = pictures.load(images)
-    reference = open_model(model, ModelsConfig(dir=directory, backend="onnxruntime"))
-    means_over = picture_set(Store(models_dir(directory) / ".archives"))
+    reference, means_over = _reference(model, directory)
     manifest = artefacts.reduced(reference, precision, found, means_over)
     print(f"{manifest.name}: gate {manifest.gate}, {manifest.path}")
 
@@ -92,14 +83,20 @@ def tflite(
 ) -> None:
     """Write the INT8 TFLite artefact of a model, with its drift; needs PyTorch and litert-torch."""
     from calibration import artefacts, pictures
+
+    found = pictures.load(images)
+    reference, means_over = _reference(model, directory)
+    manifest = artefacts.tflite(reference, architecture, weights, found, means_over)
+    print(f"{manifest.name}: gate {manifest.gate}, median |dFCC| {manifest.drift['dfcc_median']:.4f}, {manifest.path}")
+
+
+def _reference(model: str, directory: str) -> tuple[Model, list[Image]]:
+    """Return the FP32 model, and the pictures that an artefact's means are taken over."""
     from edge.backends.base import open_model
     from edge.config import ModelsConfig
     from edge.manifest import models_dir
     from models.archives import Store
     from models.embedders import picture_set
 
-    found = pictures.load(images)
     reference = open_model(model, ModelsConfig(dir=directory, backend="onnxruntime"))
-    means_over = picture_set(Store(models_dir(directory) / ".archives"))
-    manifest = artefacts.tflite(reference, architecture, weights, found, means_over)
-    print(f"{manifest.name}: gate {manifest.gate}, median |dFCC| {manifest.drift['dfcc_median']:.4f}, {manifest.path}")
+    return reference, picture_set(Store(models_dir(directory) / ".archives"))

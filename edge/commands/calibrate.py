@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,9 +64,7 @@ def calibrate(
     measured = measure(map(mapping, session.gaze), session.targets(mapping))
     found = quality(measured)
     body = {
-        **{
-            f: getattr(found, f) for f in ("accuracy_deg", "worst_deg", "rms_s2s_deg", "std_deg", "n_targets", "n_lost")
-        },
+        **asdict(found),
         "passed": found.passed,
         "targets": [
             {"x": x, "y": y, "offset_deg": m.offset_deg, "std_deg": m.std_deg, "n_samples": m.n_samples}
