@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from edge.backends.base import open_artefact
@@ -93,7 +94,7 @@ def from_onnx(file: Path, name: str, origin: Origin, target: Path, *, picture: T
     channels = size[1] if picture.layout == "NCHW" and len(size) == 4 else size[-1]
     if len(size) != 4 or channels != 3:
         raise ModelError(str(file), "wrong layout", expected=f"3 channels as {picture.layout} has them", got=str(size))
-    spec = _replace(picture, name=_IMAGE, node="", shape=(-1, *size[1:]), dims=())
+    spec = msgspec.structs.replace(picture, name=_IMAGE, node="", shape=(-1, *size[1:]), dims=())
     content = _rename(model, pictures[0].name, features, len(shapes[features]) == 4)
     outputs = (TensorSpec(name="features", shape=(-1, shapes[features][1]), dims=("n", "features")),)
     return write_embedder(name, content, origin, target, {"inputs": (spec,), "outputs": outputs})
@@ -170,16 +171,10 @@ def write_embedder(name: str, content: bytes, origin: Origin, target: Path, fiel
 def add_means(manifest: Manifest, picture_set: list[Image]) -> Manifest:
     """Run a new artefact on the varied picture set, and write the means that small environments are shrunk towards."""
     model = open_artefact(manifest, ModelsConfig())
-    manifest = _replace(manifest, **means(model, picture_set))
+    manifest = msgspec.structs.replace(manifest, **means(model, picture_set))
     model.close()
     write_artefact(manifest, {manifest.file: manifest.path.read_bytes()})
     return manifest
-
-
-def _replace(struct: Any, **changes: Any) -> Any:
-    import msgspec
-
-    return msgspec.structs.replace(struct, **changes)
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ class EngineKey:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+        return _digest(json.dumps(asdict(self), sort_keys=True))
 
 
 def load_or_build(trt: ModuleType, manifest: Manifest, key: EngineKey, folder: Path) -> bytes:

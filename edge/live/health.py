@@ -12,7 +12,7 @@ worst of them, and the reasons are named.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Phase = Literal["starting", "building", "warming", "running"]
@@ -86,8 +86,5 @@ class Health:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the state as plain values."""
-        reasons = [
-            {"component": c.component, "level": c.level, "reason": c.reason, "since_ns": c.since_ns}
-            for c in self.complaints
-        ]
+        reasons = [asdict(complaint) for complaint in self.complaints]
         return {"state": self.state, "started": self.phase == "running", "reasons": reasons}

@@ -26,15 +26,13 @@ from edge.curve import Gatekeeper, connect_as, connect_to
 from edge.errors import KeyFileError, SinkError
 from edge.files import decode_document
 from edge.keys import KeyRing
-from edge.live.control import Replier
+from edge.live.control import Answer, Replier
 
 log = logging.getLogger(__name__)
 POLL_MS = 200
 COMMANDS_PER_S = 5.0
 BURST = 10.0
 ANSWER_TIMEOUT_S = 8.0
-
-Answer = dict[str, Any]
 
 
 class CommandGuard:
