@@ -33,11 +33,15 @@ _ARRAY = 1  # code of a numpy array in stored results
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Where jobs run: `local` processes or a `ray` cluster, how many at once, and the devices they are dealt to."""
+    """Where jobs run: `local` processes or a `ray` cluster, how many at once, and the devices they are dealt to.
+
+    Results are kept in `done_dir`; without it nothing is.
+    """
 
     name: str = "local"
     n_jobs: int = 1
     devices: tuple[str, ...] = ("cpu",)
+    done_dir: Path | None = None
 
     def __post_init__(self) -> None:
         if self.name not in NAMES:
@@ -47,14 +51,13 @@ class Engine:
         if unclear := [name for name in self.devices if not re.fullmatch(r"[a-z]+(:\d+)?", name)]:
             raise ConfigError("--devices", f"{unclear[0]!r} names no device", expected="cpu, cuda:0, ...")
 
+    def count_finished(self) -> int:
+        """Return how many results are kept, of whatever call."""
+        return sum(1 for _ in self.done_dir.rglob("*.msgpack")) if self.done_dir else 0
+
 
 def run(
-    jobs: Iterable[Job],
-    make_worker: MakeWorker,
-    context: dict[str, Any],
-    *,
-    engine: Engine = Engine(),
-    done_dir: Path | None = None,
+    jobs: Iterable[Job], make_worker: MakeWorker, context: dict[str, Any], *, engine: Engine = Engine()
 ) -> Iterator[Any]:
     """Give the result of each job, in order.
 
@@ -68,16 +71,14 @@ def run(
     context : dict
         Plain values that hold for all jobs. A file that a result depends on belongs here by its content's hash.
     engine : Engine
-        Where.
-    done_dir : Path, optional
-        Where results are kept; without it nothing is.
+        Where, and where results are kept.
 
     Raises
     ------
     Exception
         What a job raises; jobs that are finished by then stay finished.
     """
-    call = _Call(make_worker, context, str(done_dir) if done_dir else "")
+    call = _Call(make_worker, context, engine.done_dir)
     if engine.name == "ray":
         yield from _run_ray(jobs, call, engine)
     elif engine.n_jobs == 1:
@@ -88,25 +89,20 @@ def run(
         yield from _run_processes(jobs, call, engine)
 
 
-def count_finished(done_dir: Path) -> int:
-    """Return how many results are kept in a folder, of whatever call."""
-    return sum(1 for _ in done_dir.rglob("*.msgpack"))
-
-
 @dataclass(frozen=True)
 class _Call:
     make_worker: MakeWorker
     context: dict[str, Any]
-    done_dir: str
+    done_dir: Path | None
 
     def path(self, job: Job) -> Path | None:
-        if not self.done_dir:
+        if self.done_dir is None:
             return None
         name = f"{self.make_worker.__module__}.{self.make_worker.__qualname__}"
         parts = [edge.__version__, name, _without_private(self.context), _without_private(job)]
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         key = hashlib.sha256(text.encode()).hexdigest()
-        return Path(self.done_dir) / key[:2] / f"{key[2:]}.msgpack"
+        return self.done_dir / key[:2] / f"{key[2:]}.msgpack"
 
     def stored(self, job: Job) -> tuple[Any] | None:
         """Return the stored result in a tuple, or None if there is none yet."""
@@ -175,7 +171,7 @@ def _run_ray(jobs: Iterable[Job], call: _Call, engine: Engine) -> Iterator[Any]:
     gpus = 0 if engine.devices == ("cpu",) else 1
     remote: Any = ray.remote(num_cpus=1, num_gpus=gpus)(_RayWorker)
     # The driver stores: a node of the cluster need not see its disk.
-    local = _Call(call.make_worker, call.context, "")
+    local = _Call(call.make_worker, call.context, None)
     actors = [remote.remote(local, engine.devices[i % len(engine.devices)]) for i in range(engine.n_jobs)]
     turn = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -30,7 +30,7 @@ def _ablate(state: Evaluation, scored: Scored) -> Iterator[dict[str, Any]]:
     samples, weights = scored.table.samples, state.config.score.weights
     if not np.isfinite(samples.fcc).any():
         return
-    full, emotions = cl.score(samples), _emotions(state, scored)
+    full, emotions = cl.score(samples), state.emotions(scored.system)
     scene_alone = scored.pairs.fcc(len(samples), emotions, weights, local=False)
     static = scored.pairs.fcc(len(samples), emotions, "fixed")
     parts = [
@@ -73,7 +73,7 @@ def _variants(state: Evaluation) -> Iterator[tuple[str, str, Variant]]:
     for embedder in wanted.embedder:
         yield "embedder", embedder, _compare(state, embedder=embedder)
     for hz in wanted.hz:
-        looks = list(find(state.dataset, engine=state.engine, done_dir=state.done_dir, hz=hz))
+        looks = list(find(state.dataset, engine=state.engine, hz=hz))
         try:
             yield "hz", f"{hz:g}", state.compare(looks, config.score, config.models)
         except EmoGazeError as error:
@@ -97,7 +97,7 @@ def _rows(state: Evaluation, setting: str, value: str, found: Variant) -> Iterat
         if (scored.system, scored.source) not in found:  # scored by the runtime, and not to be scored anew
             continue
         weights = value if setting == "weights" else state.config.score.weights
-        fcc = found[scored.system, scored.source].fcc(len(scored.table.samples), _emotions(state, scored), weights)
+        fcc = found[scored.system, scored.source].fcc(len(scored.table.samples), state.emotions(scored.system), weights)
         yield {**row, **shift(scored, fcc), "reason": ""}
 
 
@@ -121,11 +121,6 @@ def shift(scored: Scored, fcc: Array) -> dict[str, float]:
         "spearman": float(spearmanr(fcc[both], reference[both]).statistic) if varies else float("nan"),
         "n_without_fcc": int(np.sum(~np.isfinite(fcc))),
     }
-
-
-def _emotions(state: Evaluation, scored: Scored) -> Sequence[str]:
-    run = next(run for run in state.runs if run.config.name == scored.system)
-    return state.emotions(run)
 
 
 def _headline(scored: Scored, fcc: Array) -> float:

@@ -34,13 +34,13 @@ class Attention:
 
 
 def scores(
-    attention: Iterator[Attention], looks: Sequence[Looks], *, sigma_px: float, engine: Engine, done_dir: Path | None
+    attention: Iterator[Attention], looks: Sequence[Looks], *, sigma_px: float, engine: Engine
 ) -> Iterator[dict[str, float]]:
     """Give the saliency scores (`METRICS`, and the counts of fixations) of each sample, in order."""
     others = _others(looks)
     items = (_item(a, look, others) for a, look in zip(attention, looks, strict=True))
     jobs = ({"items": part} for part in batches(items))
-    for part in run(jobs, make_scorer, {"sigma_px": sigma_px, "work_px": WORK_PX}, engine=engine, done_dir=done_dir):
+    for part in run(jobs, make_scorer, {"sigma_px": sigma_px, "work_px": WORK_PX}, engine=engine):
         yield from part
 
 

@@ -88,8 +88,7 @@ def reliability(state: Evaluation, scored: Scored) -> dict[str, float]:
 
     `all` is by Spearman and Brown's formula, 2r / (1 + r). Samples with fewer than two compared fixations are left out.
     """
-    run = next(run for run in state.runs if run.config.name == scored.system)
-    each = scored.pairs.fcc_per_fixation(state.emotions(run), state.config.score.weights)
+    each = scored.pairs.fcc_per_fixation(state.emotions(scored.system), state.config.score.weights)
     by_sample: dict[int, list[float]] = {}
     for i, value in zip(scored.pairs.sample, each, strict=True):
         if np.isfinite(value):
@@ -113,8 +112,7 @@ def too_close(state: Evaluation, scored: Sequence[Scored]) -> Iterator[dict[str,
             pairs = found.get((one.system, one.source))
             if pairs is None:
                 continue
-            run = next(run for run in state.runs if run.config.name == one.system)
-            fcc = pairs.fcc(len(one.table.samples), state.emotions(run), state.config.score.weights)
+            fcc = pairs.fcc(len(one.table.samples), state.emotions(one.system), state.config.score.weights)
             yield {"system": one.system, "source": one.source, "embedding": embedding, **decompose(one, fcc)}
 
 

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from edge.backends.base import Model
+from edge.backends.base import Model, new_batch
 from edge.config import ModelsConfig, ScoreConfig
 from edge.errors import ModelError
 from edge.features import Embedder, crop_window
@@ -65,11 +65,10 @@ def embed(
     *,
     projection: str,
     engine: Engine,
-    done_dir: Path | None,
 ) -> Iterator[Embedded]:
     """Give the vectors of each request, in order."""
     context = {**model_context(models), "_root": str(root), "projection": projection}
-    done = run(_jobs(requests), make_embedder, context, engine=engine, done_dir=done_dir)
+    done = run(_jobs(requests), make_embedder, context, engine=engine)
     for people, systems in zip(done, done, strict=True):
         for one, other in zip(people, systems, strict=True):
             local, pooled = ({**one[key], **other[key]} for key in ("local", "pooled"))
@@ -154,11 +153,9 @@ def feature_maps(model: Model, pictures: list[Image]) -> Matrix:
             fix="choose an embedder with an output `map`",
         )
     spec = model.manifest.input()
-    width, height = spec.size()
-    shape = (3, height, width) if spec.layout == "NCHW" else (height, width, 3)
     found = []
     for picture in pictures:
-        batch = np.empty((1, *shape), dtype=np.float32)
+        batch = new_batch(spec, 1)
         fill_input(picture, spec, batch[0])
         found.append(model.infer({spec.name: batch}, ("map",))["map"][0])
     return np.stack(found)

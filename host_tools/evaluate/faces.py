@@ -23,9 +23,7 @@ from host_tools.evaluate.looks import batches
 from host_tools.evaluate.systems import Answers
 
 
-def classify_faces(
-    dataset: Dataset, models: ModelsConfig, artefact: str, *, engine: Engine, done_dir: Path | None
-) -> Answers:
+def classify_faces(dataset: Dataset, models: ModelsConfig, artefact: str, *, engine: Engine) -> Answers:
     """Classify each sample's face picture, taken whole as the face.
 
     Probabilities of labels that the data set doesn't have are left out and the rest is not rescaled: what the
@@ -48,7 +46,7 @@ def classify_faces(
         "_root": str(dataset.folder),
     }
     jobs = ({"items": part} for part in batches(_describe(dataset)))
-    found = [one for part in run(jobs, make_classifier, context, engine=engine, done_dir=done_dir) for one in part]
+    found = [one for part in run(jobs, make_classifier, context, engine=engine) for one in part]
     labels = dataset.label_set.labels
     p = np.array([[one["p"].get(label, 0.0) if one["p"] else np.nan for label in labels] for one in found])
     known = {canonical(label) for label in manifest.labels}

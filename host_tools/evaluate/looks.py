@@ -62,14 +62,14 @@ class Looks:
 
 
 def find(
-    dataset: Dataset, *, engine: Engine, done_dir: Path | None, fixations: FixationConfig | None = None, hz: float = 0.0
+    dataset: Dataset, *, engine: Engine, fixations: FixationConfig | None = None, hz: float = 0.0
 ) -> Iterator[Looks]:
     """Give the recorded fixations of each sample, in order.
 
     Parameters
     ----------
     dataset : Dataset
-    engine, done_dir
+    engine : Engine
         Where jobs run and results are kept.
     fixations : FixationConfig, optional
         Thresholds; default: the data set's.
@@ -86,7 +86,7 @@ def find(
     }
     given = dataset.given_fixations
     jobs = ({"samples": part} for part in batches(_describe(dataset, fixations_given=given is not None)))
-    results = run(jobs, make_finder, context, engine=engine, done_dir=done_dir)
+    results = run(jobs, make_finder, context, engine=engine)
     found = (Looks(**{**one, "size": tuple(one["size"])}) for part in results for one in part)
     for sample, looks in zip(dataset.samples, found, strict=True):
         if given is None:

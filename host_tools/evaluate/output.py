@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.files import plain, write_atomic
-from host_tools.engine import Engine, count_finished
+from host_tools.engine import Engine
 from host_tools.evaluate import devices
 from host_tools.evaluate.config import EvaluateConfig
 from host_tools.evaluate.page import build
@@ -24,14 +24,17 @@ def run(config: EvaluateConfig, base: Path, out: Path, engine: Engine) -> dict[s
     matplotlib.use("Agg")
     devices.check(engine, config.models)
     state = Evaluation(config, base, out, engine)
-    kept = count_finished(state.done_dir)
+    kept = state.engine.count_finished()
     if kept:
-        print(f"evaluate: {state.done_dir} holds {kept} finished batches, which are not done again", file=sys.stderr)
+        print(
+            f"evaluate: {state.engine.done_dir} holds {kept} finished batches, which are not done again",
+            file=sys.stderr,
+        )
     results: dict[str, Any] = plain(collect(state))
     write_atomic(out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     for table in all_tables(results):
         table.write(out / "tables")
     build(results, out).write(out / "report.html")
     if kept:
-        print(f"evaluate: {count_finished(state.done_dir) - kept} further batches were done", file=sys.stderr)
+        print(f"evaluate: {state.engine.count_finished() - kept} further batches were done", file=sys.stderr)
     return results

@@ -110,7 +110,7 @@ def _brightness(state: Evaluation) -> Iterator[float]:
         for s, k in zip(state.dataset.samples, state.looks, strict=True)
     )
     jobs = ({"items": part} for part in batches(items))
-    for part in run(jobs, make_brightness, context, engine=state.engine, done_dir=state.done_dir):
+    for part in run(jobs, make_brightness, context, engine=state.engine):
         yield from part
 
 

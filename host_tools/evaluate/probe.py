@@ -49,7 +49,6 @@ def probe(
     *,
     media_sha: dict[str, str],
     engine: Engine,
-    done_dir: Path | None,
 ) -> Probed:
     """Fit the probe on one split and answer the samples of `dataset`.
 
@@ -67,18 +66,11 @@ def probe(
             fix="choose another train_split, or evaluate another split",
         )
     requests = (Request(s.media, media_sha[s.media], {}) for s in train.samples)
-    options = {"engine": engine, "done_dir": done_dir}
-    vectors = embed(
-        requests,
-        train.folder,
-        models,
-        projection=train.info.projection,
-        **options,  # type: ignore[arg-type]
-    )
+    vectors = embed(requests, train.folder, models, projection=train.info.projection, engine=engine)
     features = np.stack([one.scene for one in vectors])
     codes = encode_true([s.label for s in train.samples], dataset.label_set)
     weights, intercepts = fit_softmax(features, codes, len(dataset.label_set))
-    found = list(_answer(dataset, models, counts, weights, intercepts, media_sha, engine, done_dir))
+    found = list(_answer(dataset, models, counts, weights, intercepts, media_sha, engine))
     p = np.stack([one["p"] for one in found])
     labels = [dataset.label_set.labels[int(k)] for k in p.argmax(axis=1)]
     note = f"fitted on {len(train)} samples of split {system.train_split!r}"
@@ -93,7 +85,6 @@ def _answer(
     intercepts: Array,
     media_sha: dict[str, str],
     engine: Engine,
-    done_dir: Path | None,
 ) -> Iterator[dict[str, Any]]:
     context = {
         **model_context(models),
@@ -105,7 +96,7 @@ def _answer(
         {"media": s.media, "sha": media_sha[s.media], "n": int(n)} for s, n in zip(dataset.samples, counts, strict=True)
     )
     jobs = ({"items": part} for part in batches(items))
-    for part in run(jobs, make_cam, context, engine=engine, done_dir=done_dir):
+    for part in run(jobs, make_cam, context, engine=engine):
         yield from part
 
 

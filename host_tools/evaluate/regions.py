@@ -138,8 +138,7 @@ def per_region(state: Evaluation, regions: Regions, scored: Scored) -> list[dict
     In a region samples are weighted by the mean FCC of their fixations in it. `weight` is the region's share of all
     fixations that lie in one. Below ten samples there is no score, and the region has no part in the weighted mean.
     """
-    run = next(run for run in state.runs if run.config.name == scored.system)
-    each = scored.pairs.fcc_per_fixation(state.emotions(run), state.config.score.weights)
+    each = scored.pairs.fcc_per_fixation(state.emotions(scored.system), state.config.score.weights)
     samples = np.array(scored.pairs.sample, dtype=np.int64)
     owner = zip(samples, scored.pairs.fixation, strict=True)
     names = np.array([regions.of_fixations[i][k] for i, k in owner], dtype=object)

@@ -74,9 +74,8 @@ class Evaluation:
     out: Path
     engine: Engine = field(default_factory=Engine)
 
-    @property
-    def done_dir(self) -> Path:
-        return self.out / "done"
+    def __post_init__(self) -> None:
+        self.engine = replace(self.engine, done_dir=self.out / "done")
 
     @cached_property
     def everything(self) -> Dataset:
@@ -97,7 +96,7 @@ class Evaluation:
 
     @cached_property
     def looks(self) -> list[Looks]:
-        found = find(self.dataset, engine=self.engine, done_dir=self.done_dir)
+        found = find(self.dataset, engine=self.engine)
         return list(progress(found, "fixations", len(self.dataset)))
 
     @cached_property
@@ -128,13 +127,12 @@ class Evaluation:
         }
 
     def _attended(self, run: SystemRun) -> Iterator[dict[str, float]]:
-        options = {"sigma_px": self.config.sigma_px, "engine": self.engine, "done_dir": self.done_dir}
-        return attended.scores(self._attention(run), self.looks, **options)  # type: ignore[arg-type]
+        return attended.scores(self._attention(run), self.looks, sigma_px=self.config.sigma_px, engine=self.engine)
 
-    def emotions(self, run: SystemRun) -> Sequence[str]:
-        """Return the emotions that select the weights."""
+    def emotions(self, system: str) -> Sequence[str]:
+        """Return the emotions that select a system's weights."""
         if self.config.weights_by == "predicted":
-            return run.answers.pred
+            return next(run.answers.pred for run in self.runs if run.config.name == system)
         return [sample.label for sample in self.dataset.samples]
 
     def compare(self, looks: Sequence[Looks], score: ScoreConfig, models: ModelsConfig) -> dict[tuple[str, str], Pairs]:
@@ -148,12 +146,7 @@ class Evaluation:
         def embedded() -> Iterator[Embedded]:
             requests = (self._request(i, looks[i], attending, score.window) for i in usable)
             return embed(
-                requests,
-                self.dataset.folder,
-                models,
-                projection=self.dataset.info.projection,
-                engine=self.engine,
-                done_dir=self.done_dir,
+                requests, self.dataset.folder, models, projection=self.dataset.info.projection, engine=self.engine
             )
 
         if not usable:
@@ -206,18 +199,11 @@ class Evaluation:
                 counts,
                 media_sha=self.media_sha,
                 engine=self.engine,
-                done_dir=self.done_dir,
             )
             return SystemRun(system, found.answers, found.points, found.maps)
         if system.kind == "emotion":
-            answers = classify_faces(
-                self.dataset,
-                self.config.models,
-                system.artefact or self.config.models.emotion,
-                engine=self.engine,
-                done_dir=self.done_dir,
-            )
-            return SystemRun(system, answers)
+            artefact = system.artefact or self.config.models.emotion
+            return SystemRun(system, classify_faces(self.dataset, self.config.models, artefact, engine=self.engine))
         answers = read_answers(self.base / system.predictions, self.dataset)
         if not system.fixations and not system.maps:
             return SystemRun(system, answers)
@@ -240,7 +226,7 @@ class Evaluation:
             pairs, fcc = Pairs(), given_fcc(run.answers, run.config.name)
         else:
             pairs = self.pairs[run.config.name, source]
-            fcc = pairs.fcc(len(self.dataset), self.emotions(run), self.config.score.weights)
+            fcc = pairs.fcc(len(self.dataset), self.emotions(run.config.name), self.config.score.weights)
         path = self.out / "samples" / f"{run.config.name}.{source}.csv"
         write_samples(path, self.dataset, run.answers, fcc)
         table = read_samples(path, labels=",".join(self.dataset.label_set.labels))

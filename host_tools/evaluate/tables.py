@@ -47,7 +47,7 @@ def headline(results: Results) -> ReportTable:
     )
     rows = []
     for name, source, body in _bodies(results):
-        saliency = results["systems"][name]["saliency"] if source != "observed" else None
+        saliency = _saliency(results, name, source)
         score = body["scores"][cl.HEADLINE]
         rows.append(
             [
@@ -81,7 +81,7 @@ def published(results: Results) -> ReportTable:
         for r in results["published"]["systems"]
     ]
     for name, source, body in _bodies(results):
-        saliency = results["systems"][name]["saliency"] if source != "observed" else None
+        saliency = _saliency(results, name, source)
         auc = saliency["overall"]["auc_judd"]["value"] if saliency else None
         scores = [body["classification"][m]["value"] for m in ("accuracy", "f1_macro")]
         rows.append([f"{name} ({source})", "this run", *scores, auc, body["scores"][cl.HEADLINE]["value"]])
@@ -97,7 +97,7 @@ def per_emotion(results: Results) -> ReportTable:
     )
     rows = []
     for name, source, body in _bodies(results):
-        saliency = results["systems"][name]["saliency"] if source != "observed" else None
+        saliency = _saliency(results, name, source)
         for label, c in body["per_class"].items():
             attention = (saliency or {"per_emotion": {}})["per_emotion"].get(label)
             rows.append(
@@ -115,7 +115,7 @@ def per_scene_type(results: Results) -> ReportTable:
     columns = ("system", "attention", "scene", "n", "mean FCC", "cawF1 (macro)", "95 % interval", "base", "AUC-Judd")
     rows = []
     for name, source, body in _bodies(results):
-        saliency = results["systems"][name]["saliency"] if source != "observed" else None
+        saliency = _saliency(results, name, source)
         for scene, part in body["per_scene_type"].items():
             attention = (saliency or {"per_scene_type": {}})["per_scene_type"].get(scene)
             score = part[cl.HEADLINE]
@@ -140,16 +140,8 @@ def saliency(results: Results) -> ReportTable:
 def comparison(name: str, caption: str, found: Sequence[dict[str, Any]]) -> ReportTable:
     """Differences of pairs of systems with p values, effect sizes and the correction."""
     columns = (
-        "first",
-        "second",
-        "attention",
-        "metric",
-        "difference",
-        "95 % interval",
-        "relative %",
-        "p",
-        "adjusted p",
-        "d",
+        *("first", "second", "attention", "metric", "difference", "95 % interval", "relative %"),
+        *("p", "adjusted p", "d"),
     )
     rows = [
         [
@@ -314,3 +306,8 @@ def _bodies(results: Results) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for name, system in results["systems"].items():
         for source, body in system["sources"].items():
             yield name, source, body
+
+
+def _saliency(results: Results, name: str, source: str) -> dict[str, Any] | None:
+    """Return a system's saliency; under what people look at it is not the system's."""
+    return results["systems"][name]["saliency"] if source != "observed" else None

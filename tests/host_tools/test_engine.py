@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,12 @@ def test_a_finished_job_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Mo
     calls = tmp_path / "calls"
     calls.mkdir()
     monkeypatch.setenv("CALLS_DIR", str(calls))
+    engine = replace(engine, done_dir=tmp_path / "done")
     bad = [*JOBS[:4], {"x": -1}]
     with pytest.raises(DataError, match="x: is negative; got -1"):
-        list(run(bad, make_scaler, {"factor": 2}, engine=engine, done_dir=tmp_path / "done"))
+        list(run(bad, make_scaler, {"factor": 2}, engine=engine))
     assert len(list(calls.iterdir())) == 4
-    results = list(run(JOBS, make_scaler, {"factor": 2}, engine=engine, done_dir=tmp_path / "done"))
+    results = list(run(JOBS, make_scaler, {"factor": 2}, engine=engine))
     assert [r["y"] for r in results] == [2 * i for i in range(9)]
     assert results[3]["array"].dtype == np.float32
     assert results[3]["array"].tolist() == [[3], [3]]
@@ -55,7 +57,7 @@ def test_a_finished_job_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_another_context_is_another_result(tmp_path: Path) -> None:
     for factor in (2, 5):
-        (result,) = run([{"x": 1}], make_scaler, {"factor": factor}, done_dir=tmp_path)
+        (result,) = run([{"x": 1}], make_scaler, {"factor": factor}, engine=Engine(done_dir=tmp_path))
         assert result["y"] == factor
 
 
@@ -70,7 +72,7 @@ def test_ray_gives_the_same(tmp_path: Path) -> None:
     ray = need("ray")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": "."}})
     try:
-        results = list(run(JOBS, make_scaler, {"factor": 3}, engine=Engine("ray", 2), done_dir=tmp_path))
+        results = list(run(JOBS, make_scaler, {"factor": 3}, engine=Engine("ray", 2, done_dir=tmp_path)))
         assert [r["y"] for r in results] == [3 * i for i in range(9)]
         assert len(list(tmp_path.rglob("*.msgpack"))) == 9
     finally:

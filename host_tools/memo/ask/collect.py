@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -59,7 +60,7 @@ def collect_answers(
             answers.append(read_answers(base / model.answers, model.name, archive.truth.images, access=model.access))
             continue
         if model.artefact:
-            texts = zoo.classify(model.artefact, subjects, engine, base / f"{settings.store}.zoo")
+            texts = zoo.classify(model.artefact, subjects, replace(engine, done_dir=base / f"{settings.store}.zoo"))
             access = "baseline"
         else:
             texts = _ask(model, chosen[model.name], subjects, base / settings.store, may_ask=may_ask)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from edge.commands.base import progress
@@ -16,7 +15,7 @@ FACES = "centerface-fp32"
 FACE_SCORE = 0.3
 
 
-def classify(artefact: str, subjects: Sequence[Subject], engine: Engine, done_dir: Path) -> dict[str, tuple[str, str]]:
+def classify(artefact: str, subjects: Sequence[Subject], engine: Engine) -> dict[str, tuple[str, str]]:
     """Return picture -> (label, ""); the label is empty where no face was found.
 
     Raises
@@ -25,7 +24,7 @@ def classify(artefact: str, subjects: Sequence[Subject], engine: Engine, done_di
         If the artefact or the face detector isn't there.
     """
     jobs = [_job(subjects[i : i + BATCH]) for i in range(0, len(subjects), BATCH)]
-    batches = run(jobs, make_worker, context_of(artefact), engine=engine, done_dir=done_dir)
+    batches = run(jobs, make_worker, context_of(artefact), engine=engine)
     labels = [label for batch in progress(batches, artefact, len(jobs)) for label in batch]
     return {s.image: (label, "") for s, label in zip(subjects, labels, strict=True)}
 

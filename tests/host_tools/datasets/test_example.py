@@ -13,7 +13,7 @@ def test_example_is_whole_and_says_that_it_is_simulated(tmp_path: Path) -> None:
     dataset = load(tmp_path)
     assert dataset.info.simulated
     assert (len(dataset), len(dataset.only("train")), len(dataset.only("test"))) == (18, 6, 12)
-    looks = list(find(dataset, engine=Engine(), done_dir=None))
+    looks = list(find(dataset, engine=Engine()))
     assert all(3 <= len(k) <= 8 and k.on_picture.all() for k in looks)
     assert all(abs(k.hz - 120) < 1 for k in looks)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edge.config import ModelsConfig
-from host_tools.engine import Engine, count_finished
+from host_tools.engine import Engine
 from host_tools.evaluate.embed import HUMAN, Embedded, Request, embed
 
 pytestmark = pytest.mark.usefixtures("artefacts")
@@ -26,8 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 def embedded(folder: Path, *sets: dict[str, np.ndarray]) -> list[Embedded]:
     requests = [Request("a.png", "hash of a", points, SIDE) for points in sets]
-    given = {"projection": "picture", "engine": Engine(), "done_dir": folder / "done"}
-    return list(embed(requests, folder, ModelsConfig(), **given))
+    return list(embed(requests, folder, ModelsConfig(), projection="picture", engine=Engine(done_dir=folder / "done")))
 
 
 def test_samples_that_share_a_picture_and_places_share_their_vectors(folder: Path) -> None:
@@ -45,13 +44,13 @@ def test_samples_that_share_a_picture_and_places_share_their_vectors(folder: Pat
 
 def test_other_recorded_fixations_leave_what_systems_look_at_finished(folder: Path) -> None:
     (before,) = embedded(folder, {HUMAN: PLACES, "net": PLACES})
-    n = count_finished(folder / "done")
+    n = Engine(done_dir=folder / "done").count_finished()
     (after,) = embedded(folder, {HUMAN: PLACES + 1, "net": PLACES})
-    assert count_finished(folder / "done") == n + 1
+    assert Engine(done_dir=folder / "done").count_finished() == n + 1
     assert np.array_equal(before.local["net"], after.local["net"], equal_nan=True)
     assert not np.array_equal(before.local[HUMAN], after.local[HUMAN], equal_nan=True)
     assert embedded(folder, {HUMAN: PLACES + 1, "net": PLACES})[0].scene.tolist() == after.scene.tolist()
-    assert count_finished(folder / "done") == n + 1
+    assert Engine(done_dir=folder / "done").count_finished() == n + 1
 
 
 def test_where_people_alone_look_nothing_is_pooled(folder: Path) -> None:

@@ -26,7 +26,7 @@ def dataset(folder: Path, info: layout.DatasetInfo, size: tuple[int, int], gaze:
 
 
 def look(data: layout.Dataset, **options: float) -> Looks:
-    (found,) = find(data, engine=Engine(), done_dir=None, **options)  # type: ignore[arg-type]
+    (found,) = find(data, engine=Engine(), **options)  # type: ignore[arg-type]
     return found
 
 
