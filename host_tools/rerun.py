@@ -143,6 +143,9 @@ def _pipeline(header: dict[str, Any], stages: RecordedStages, cache: Path | None
     logged, environment = header["environment"], None
     if logged:
         folder = cache or Path(config.environment.cache)
+        if gone := [name for name in logged if not (folder / name).is_dir()]:
+            problem = f"holds no cache of {gone[0]}, with which the log was scored"
+            raise DataError(str(folder), problem, fix="if it lies elsewhere now, name the folder with --cache")
         environment = Environments(EnvironmentCache.open(folder / name) for name in logged)
         if environment.identity != logged:
             raise DataError(str(folder), "is not the cache that the log was scored with", fix="name it with --cache")

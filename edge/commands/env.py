@@ -73,6 +73,7 @@ def build(
 
     infos = environment.store(output, caches())
     options = {"source": source, "output": str(output), "start": start, "end": end, "every": every, "other": other}
+    options |= {"regions": str(regions or ""), "keep_views": keep_views}
     _print(infos, options, json)
 
 

@@ -14,7 +14,7 @@ from edge import events
 from edge.app import run
 from edge.config import Config, SinksConfig, load
 from edge.environment import EnvironmentInfo
-from edge.errors import EmoGazeError
+from edge.errors import DataError, EmoGazeError
 from edge.gaze.geometry import Camera
 from edge.gaze.simulator import free_looks, simulate, write_csv
 from edge.ladder import Ladder, Rung, write_ladder
@@ -76,6 +76,8 @@ def test_rerun_gives_every_score_bit_for_bit(first: tuple[Path, Summary]) -> Non
     assert outcome.complete and outcome.identical, outcome.differences
     assert outcome.scores == len(scores) == first[1].frames > 30
     assert first[1].scores > 10
+    with pytest.raises(DataError, match=r"holds no cache of mobilenet_v2-fp32, .*--cache"):
+        rerun(events.read_log(path), str(path), cache=first[0])
 
 
 def test_rerun_notices_a_score_that_was_altered(first: tuple[Path, Summary], tmp_path: Path) -> None:

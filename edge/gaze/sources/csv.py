@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,8 @@ def open_source(gaze: GazeConfig) -> RecordedGaze:
     unit = gaze.time_unit or declared.time_unit
     also = [] if unit in NS else [Undeclared("the unit of the times", "gaze.time_unit=s (or ms, us, ns)")]
     if lost := missing_columns(names, gaze.columns):
+        if all(map(_is_number, names)):
+            raise SourceError(gaze.source, "has no header line", expected="names such as t,x,y", got=",".join(names))
         settings = " --set ".join(f"gaze.columns.{meaning}=NAME" for meaning in lost)
         what = f"the column of {', '.join(lost)} (there are {', '.join(names) or 'none'})"
         also.append(Undeclared(what, settings))
@@ -144,12 +147,17 @@ def _table_rows(path: Path) -> Iterator[tuple[list[str], list[str], Any]]:
             if not header:
                 raise EmptyError(str(path), "is empty: it has no header line")
             delimiter = next((d for d in "\t;" if d in header), ",")
-            names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
-            yield comments, names, csv.reader(file, delimiter=delimiter)
+            first = next(csv.reader([header], delimiter=delimiter, skipinitialspace=True), [])
+            names = [name.strip() for name in first]
+            yield comments, names, csv.reader(file, delimiter=delimiter, skipinitialspace=True)
     except FileNotFoundError:
         raise SourceError(str(path), "no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(str(path), f"can't be read as a table: {error}") from error
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+0-9.,eE]*[0-9]", text) is not None
 
 
 def _head(file: Iterator[str]) -> tuple[list[str], str]:

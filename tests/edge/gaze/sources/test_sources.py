@@ -101,8 +101,9 @@ def test_contract_offset(config: GazeConfig) -> None:
         "t\tx\ty\n0\t1.5\t2\n10\t2.5\t3\n",
         "extra,y,x,t\nq,2,1.5,0\nq,3,2.5,10\n",
         "t,x,y\r\n0,1.5,2\r\n\r\n10,2.5,3\r\n",
+        '"t", "x", "y"\n0, 1.5, 2\n10, "2.5", 3\n',
     ],
-    ids=["mark, semicolons, decimal commas", "tabs", "other order", "windows line ends"],
+    ids=["mark, semicolons, decimal commas", "tabs", "other order", "windows line ends", "spaces and quotes"],
 )
 def test_tables_of_all_kinds(tmp_path: Path, text: str) -> None:
     file = tmp_path / "gaze.csv"
@@ -138,6 +139,7 @@ def test_missing_values_are_invalid_samples(tmp_path: Path) -> None:
         ("t,x,y\n1e300,1,2\n", {"time_unit": "s", "units": "deg"}, "have a time more than 140 years from 0"),
         ("t,x,y\n", {"time_unit": "s", "units": "deg"}, "no gaze sample"),
         ("", {"time_unit": "s", "units": "deg"}, "is empty"),
+        ("0,1.5,-2e1\n1,1,2\n", {"time_unit": "s", "units": "deg"}, "has no header line; expected names such as t,x,y"),
         ("t,x,y\n2,1,2\n1,1,2\n", {"time_unit": "s", "units": "deg"}, "times don't increase"),
         ("t,x,y\n1,1,2\n1,1,2\n", {"time_unit": "s", "units": "deg"}, "times don't increase"),
         (
@@ -149,7 +151,7 @@ def test_missing_values_are_invalid_samples(tmp_path: Path) -> None:
     ],
     ids=[
         *("time unit", "frame", "frame of px", "unit of direction", "column", "declared column"),
-        *("unknown meaning", "no number", "no time", "no such time", "header only", "empty"),
+        *("unknown meaning", "no number", "no time", "no such time", "header only", "empty", "no header"),
         *("backwards", "one time", "nothing is declared"),
     ],
 )
