@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class GazeOutlet:
 
     def play(self, stop: threading.Event, start_s: float) -> None:
         """Send samples at their times until `stop`, the first loop from LSL time `start_s`."""
-        for turn in _forever():
+        for turn in count():
             begin_s = start_s + turn * self._loop_s
             for raw in self._samples:
                 if raw.t_ns / 1e9 >= self._loop_s:
@@ -94,7 +95,7 @@ class SideStreams:
 
     def play(self, stop: threading.Event, start_s: float) -> None:
         """Send until `stop`."""
-        for k in _forever():
+        for k in count():
             due_s = start_s + k / EEG_HZ
             if wait_until(due_s, self._lsl.local_clock, stop):
                 return
@@ -127,10 +128,3 @@ def wait_until(due_s: float, clock: Callable[[], float], stop: threading.Event) 
     while not stop.is_set() and clock() < due_s:
         time.sleep(0.0002)
     return stop.is_set()
-
-
-def _forever() -> Iterator[int]:
-    k = 0
-    while True:
-        yield k
-        k += 1

@@ -21,7 +21,7 @@ from edge.features import Embedder
 from host_tools.evaluate.run import Evaluation, Scored, with_score
 from host_tools.metrics import classification as cl
 from host_tools.metrics.estimates import Resampled
-from host_tools.metrics.statistics import roc_auc
+from host_tools.metrics.statistics import mean_of_defined, roc_auc
 
 Array = npt.NDArray[np.float64]
 SHARES = (0.25, 0.5, 1.0)
@@ -78,8 +78,7 @@ def by_share(samples: cl.Samples, n_resamples: int, seed: int) -> list[dict[str,
             continue
         chosen = [rng.choice(names, n, replace=False) for _ in range(DRAWS if share < 1 else 1)]
         widths = [width(samples.take(np.isin(people, subset)), min(n_resamples, 300), seed) for subset in chosen]
-        defined = [w for w in widths if np.isfinite(w)]
-        rows.append({"share": share, "participants": n, "width": float(np.mean(defined)) if defined else float("nan")})
+        rows.append({"share": share, "participants": n, "width": mean_of_defined(widths)})
     return rows
 
 

@@ -27,6 +27,7 @@ from host_tools.metrics import checks as ck
 from host_tools.metrics import classification as cl
 from host_tools.metrics.agreement import cohen_kappa, fleiss_kappa
 from host_tools.metrics.clusters import cluster_directions, cluster_pixels
+from host_tools.metrics.statistics import mean_of_defined
 from host_tools.samples import named
 from host_tools.tables import read_table
 
@@ -214,9 +215,8 @@ def transitions(state: Evaluation, regions: Regions) -> list[dict[str, Any]]:
         for i, sample in enumerate(state.dataset.samples):
             said = assign(run.points[i], centres[sample.media], state, state.looks[i].size)
             values.append(dice(moves(regions.of_fixations[i]), moves(said)))
-        defined = [v for v in values if np.isfinite(v)]
-        mean = float(np.mean(defined)) if defined else float("nan")
-        rows.append({"system": run.config.name, "agreement": mean, "n": len(defined)})
+        n_defined = int(np.isfinite(values).sum())
+        rows.append({"system": run.config.name, "agreement": mean_of_defined(values), "n": n_defined})
     return rows
 
 
@@ -226,7 +226,7 @@ def dynamics_by_emotion(state: Evaluation, regions: Regions) -> list[dict[str, A
     for label in state.dataset.label_set.labels:
         chosen = [i for i, s in enumerate(state.dataset.samples) if s.label == label and len(state.looks[i])]
         figures = [_dynamics(state, regions, i) for i in chosen]
-        means = {key: _nanmean([f[key] for f in figures]) for key in (figures[0] if figures else {})}
+        means = {key: mean_of_defined([f[key] for f in figures]) for key in (figures[0] if figures else {})}
         rows.append({"emotion": label, "n": len(chosen), **means})
     return rows
 
@@ -303,8 +303,3 @@ def _dynamics(state: Evaluation, regions: Regions, i: int) -> dict[str, float]:
         "stickiness": stickiness(looks.duration_ms.tolist(), names),
         "transition_entropy_bits": transition_entropy_bits(names),
     }
-
-
-def _nanmean(values: Sequence[float]) -> float:
-    defined = [v for v in values if np.isfinite(v)]
-    return float(np.mean(defined)) if defined else float("nan")

@@ -9,6 +9,7 @@ import numpy as np
 from host_tools.memo.classes import CLASSES
 from host_tools.memo.generation import Generation
 from host_tools.memo.understanding import Understanding
+from host_tools.metrics.statistics import mean_of_defined
 from host_tools.report.tables import ReportTable
 
 _NONE = "–"
@@ -30,7 +31,7 @@ def _generation(generation: Generation) -> list[list[Any]]:
     quality = dict(zip(generation.models, generation.mean_quality, strict=True))
     best, worst = _ends(accuracy)
     gap = f"{100 * (accuracy[best] - accuracy[worst]):.1f} points" if best != _NONE else _NONE
-    by_prompt = {c: _mean(generation.quality[:, k]) for k, c in enumerate(CLASSES)}
+    by_prompt = {c: mean_of_defined(generation.quality[:, k]) for k, c in enumerate(CLASSES)}
     lowest = sorted((v, m) for m, v in quality.items() if np.isfinite(v))[:2]
     return [
         ["best at generation", "SGA", best],
@@ -48,7 +49,7 @@ def _understanding(understanding: Understanding) -> list[list[Any]]:
     micro = {name: shares.micro(i).value for i, name in enumerate(names)}
     per_class = np.array([[e.value for e in shares.per_class(i)] for i in range(len(names))])
     best = _ends(micro)[0]
-    means = {c: _mean(per_class[:, k]) for k, c in enumerate(CLASSES)}
+    means = {c: mean_of_defined(per_class[:, k]) for k, c in enumerate(CLASSES)}
     worst = _ends(means)[1]
     winners = {_ends(dict(zip(names, per_class[:, k], strict=True)))[0] for k in range(len(CLASSES))} - {_NONE}
     above = sum(v >= 0.5 for v in micro.values())
@@ -78,8 +79,3 @@ def _ends(values: dict[str, float]) -> tuple[str, str]:
     return (
         (max(defined, key=lambda n: defined[n]), min(defined, key=lambda n: defined[n])) if defined else (_NONE, _NONE)
     )
-
-
-def _mean(values: Any) -> float:
-    given = values[np.isfinite(values)]
-    return float(given.mean()) if len(given) else float("nan")

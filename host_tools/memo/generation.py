@@ -14,6 +14,7 @@ from host_tools.memo.classes import CLASSES
 from host_tools.memo.degree import spearman
 from host_tools.memo.settings import StatisticsSettings
 from host_tools.memo.shares import Estimate, Shares, class_contrast, count_shares, quintiles
+from host_tools.metrics.statistics import mean_of_defined
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -77,7 +78,7 @@ def judge_generation(
     quality, degree = (
         _means(values, model[kept], prompt[kept], len(models)) for values in (truth.quality, truth.degree)
     )
-    mean_quality = np.array([_mean(truth.quality[model[kept] == m]) for m in range(len(models))])
+    mean_quality = np.array([mean_of_defined(truth.quality[model[kept] == m]) for m in range(len(models))])
     accuracy = np.array([by_model.micro(m).value for m in range(len(models))])
     both = np.isfinite(mean_quality) & np.isfinite(accuracy)
     judged = seen[kept] >= 0
@@ -128,10 +129,5 @@ def _means(values: Floats, model: Ints, prompt: Ints, n_models: int) -> Floats:
     means = np.full((n_models, len(CLASSES)), np.nan)
     for m in range(n_models):
         for k in range(len(CLASSES)):
-            means[m, k] = _mean(values[(model == m) & (prompt == k)])
+            means[m, k] = mean_of_defined(values[(model == m) & (prompt == k)])
     return means
-
-
-def _mean(values: Floats) -> float:
-    given = values[np.isfinite(values)]
-    return float(given.mean()) if len(given) else float("nan")

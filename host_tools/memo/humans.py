@@ -12,7 +12,7 @@ from host_tools.memo.degree import degree_scores
 from host_tools.memo.mos import Options, majority, mean_opinion_scores
 from host_tools.memo.ratings import Key, Ratings
 from host_tools.metrics.agreement import cohen_kappa
-from host_tools.metrics.statistics import bootstrap_indices, percentile_interval
+from host_tools.metrics.statistics import bootstrap_indices, mean_of_defined, percentile_interval
 
 
 def rater_rows(
@@ -68,7 +68,7 @@ def human_row(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     wanted = ("accuracy", *map(_of, CLASSES), "kappa", "srcc", "krcc", "plcc", "rmse")
     names = [k for k in wanted if any(k in row for row in rows)]
-    mean = {name: _mean([row.get(name, np.nan) for row in rows]) for name in names}
+    mean = {name: mean_of_defined([row.get(name, np.nan) for row in rows]) for name in names}
     accuracies = [row["accuracy"] for row in rows if np.isfinite(row["accuracy"])]
     spread: dict[str, Any] = {}
     if accuracies:
@@ -80,8 +80,3 @@ def human_row(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _of(label: str) -> str:
     return f"accuracy_{find_class(label) or label}"
-
-
-def _mean(values: list[float]) -> float:
-    given = [v for v in values if np.isfinite(v)]
-    return float(np.mean(given)) if given else float("nan")

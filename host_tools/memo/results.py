@@ -12,6 +12,7 @@ from host_tools.memo.classes import CLASSES
 from host_tools.memo.generation import Generation
 from host_tools.memo.shares import Estimate, Shares
 from host_tools.memo.understanding import OUTCOMES, Answers, Understanding
+from host_tools.metrics.statistics import mean_of_defined
 from host_tools.report.tables import ReportTable, best_rows
 
 
@@ -48,10 +49,11 @@ def generation_table(generation: Generation) -> ReportTable:
 
 def styles_table(generation: Generation) -> ReportTable:
     """G_acc per style of prompt, over all models."""
-    return _accuracy_table("generation_styles", "G_acc by style of prompt, all models.", generation.by_style)
+    caption = "G_acc by style of prompt, all models."
+    return _accuracy_table("generation_styles", caption, generation.by_style, of="style")
 
 
-def _accuracy_table(name: str, caption: str, shares: Shares) -> ReportTable:
+def _accuracy_table(name: str, caption: str, shares: Shares, *, of: str = "model") -> ReportTable:
     rows = []
     for i, group in enumerate(shares.groups):
         micro, macro = shares.micro(i), shares.macro(i)
@@ -65,7 +67,7 @@ def _accuracy_table(name: str, caption: str, shares: Shares) -> ReportTable:
                 int(shares.counts[i].sum()),
             ]
         )
-    columns = ["model" if "style" not in name else "style", *CLASSES, "overall", "95 % interval", "macro", "n"]
+    columns = [of, *CLASSES, "overall", "95 % interval", "macro", "n"]
     return ReportTable(name, caption, columns, rows, best_rows(rows, dict.fromkeys([*range(1, 8), 9], True)))
 
 
@@ -94,8 +96,8 @@ def confusion_table(name: str, caption: str, shares: Shares) -> ReportTable:
 def mos_table(generation: Generation, which: str) -> ReportTable:
     """Mean opinion score per model and prompt class."""
     values = {"quality": generation.quality, "degree": generation.degree}[which]
-    rows = [[m, *map(float, values[i]), _mean(values[i])] for i, m in enumerate(generation.models)]
-    rows.append(["all", *(_mean(values[:, k]) for k in range(len(CLASSES))), _mean(values)])
+    rows = [[m, *map(float, values[i]), mean_of_defined(values[i])] for i, m in enumerate(generation.models)]
+    rows.append(["all", *(mean_of_defined(values[:, k]) for k in range(len(CLASSES))), mean_of_defined(values)])
     best = best_rows(rows, dict.fromkeys(range(1, 8), True), among=range(len(generation.models)))
     return ReportTable(f"mos_{which}", f"Mean {which} by model and prompt.", ["model", *CLASSES, "mean"], rows, best)
 
@@ -221,11 +223,12 @@ def generation_tables(generation: Generation, profiles: dict[str, Generator], co
     """All tables of the generation benchmark."""
     seen = "What raters saw by what was asked for."
     pairs = "Generators in pairs: difference of overall G_acc."
+    by_both = "G_acc by model and style."
     return [
         generators_table(generation, profiles),
         generation_table(generation),
         styles_table(generation),
-        _accuracy_table("generation_models_styles", "G_acc by model and style.", generation.by_model_and_style),
+        _accuracy_table("generation_models_styles", by_both, generation.by_model_and_style, of="style"),
         mos_table(generation, "quality"),
         mos_table(generation, "degree"),
         quintile_table("generation_quintiles", "P(seen as asked) by fifths of a MOS.", generation.quintiles),
@@ -257,8 +260,3 @@ def understanding_tables(
 
 def _pair(estimate: Estimate) -> tuple[float, str]:
     return estimate.value, interval(estimate.ci95)
-
-
-def _mean(values: Any) -> float:
-    given = np.asarray(values)[np.isfinite(values)]
-    return float(given.mean()) if len(given) else float("nan")

@@ -75,6 +75,13 @@ def bootstrap_indices(
         yield np.concatenate([members[bounds[g] : bounds[g + 1]] for g in drawn]) if groups < n else members[drawn]
 
 
+def mean_of_defined(values: npt.ArrayLike) -> float:
+    """Return the mean of the values that are defined; `nan` without one."""
+    given = np.asarray(values, dtype=np.float64)
+    defined = given[np.isfinite(given)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
 def percentile_interval(values: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of bootstrap `values` (r,); undefined resamples (`nan`) are left out.
 
