@@ -22,6 +22,8 @@ def store(artefacts: Path) -> Store:
 def test_every_archive_is_pinned(key: str) -> None:
     archive = archives()[key]
     assert len(archive.sha256) == 64 and archive.kind in ("pip", "npm") and archive.licence and archive.version
+    notices = (Path(__file__).parents[2] / "THIRD_PARTY.md").read_text(encoding="utf-8")
+    assert f"`{archive.name}` {archive.version}" in notices
 
 
 def test_makes_an_artefact_from_a_folder_of_archives(artefacts: Path, tmp_path: Path) -> None:
