@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 VERSION = 1
+SKEW = timedelta(minutes=5)  #: by which the clock of the device may be behind that of who took the consent
 DOMAIN = b"emogaze consent 1\n"
 #: What each purpose allows to keep.
 PURPOSES = {
@@ -148,7 +149,7 @@ def read_consent(path: Path, operators: dict[str, Ed25519PublicKey], *, now: dat
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ConsentError(str(path), f"a field is missing or wrong: {error}") from None
-    if not consent.issued <= now < consent.expires:
+    if not consent.issued - SKEW <= now < consent.expires:
         state = "has expired" if now >= consent.expires else "is not valid yet (is the clock right?)"
         raise ConsentError(
             str(path), state, expected=f"a time from {body['issued']} to {body['expires']}", got=_time_text(now)

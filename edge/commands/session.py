@@ -135,9 +135,9 @@ def recover(
     from edge.exports import recover
     from edge.files import private_files
 
+    _audit_export(dir, session, "recover", output)
     with private_files():
         result = recover(session, identity, output)
-    _audit_export(dir, session, "recover", output)
     print(f"{result.path}: {result.n_events} events, {result.n_pictures} pictures; not encrypted, keep it safe")
     for gap in result.gaps:
         lost = f"chunks {gap.begin} to {gap.end - 1} are lost" if gap.end > gap.begin else "the tail is cut"
@@ -161,9 +161,9 @@ def export(
     from edge.exports import export
     from edge.files import private_files
 
+    _audit_export(dir, session, "export", output)
     with private_files():
         done = export(session, identity, output, kind=kind, role=role)
-    _audit_export(dir, session, "export", output)
     print(f"{output}: {done.n} {'pictures' if output.suffix == '.mp4' else 'rows'}; not encrypted, keep it safe")
     if done.left_out:
         print(f"  not in the table: {', '.join(done.left_out)} (--kind gaze and --kind faces; all is in .ndjson)")
@@ -183,9 +183,9 @@ def anonymise(
     from edge.exports import anonymise
     from edge.files import private_files
 
+    _audit_export(dir, session, "anonymise", output)
     with private_files():
         n, removed = anonymise(session, identity, output)
-    _audit_export(dir, session, "anonymise", output)
     print(f"{output}: {n} events; times stay, they count from the start of the device")
     for key, count in sorted(removed.items()):
         print(f"  removed {key}: {count}")
@@ -235,6 +235,7 @@ def _exit_as_verify(session: Path, identity: Path, dir: str) -> None:
 
 
 def _audit_export(dir: str, session: Path, action: str, output: Path) -> None:
+    """Note a copy before it is made: one that fails is noted too, and none is there that isn't."""
     from edge.keys import KeyRing, keys_dir
     from edge.session.audit import append_audit
     from edge.session.layout import find_session

@@ -63,10 +63,14 @@ def test_an_altered_record_is_refused(record, ring, key, value, message):
         read_consent(record, ring.operators(), now=NOW)
 
 
+def test_a_device_whose_clock_is_a_little_behind_takes_a_consent_of_now(record, ring):
+    assert read_consent(record, ring.operators(), now=NOW - timedelta(minutes=4)).issued == NOW
+
+
 @pytest.mark.parametrize(
     ("days", "message"),
-    [(-1, "not valid yet"), (10, "has expired"), (11, "has expired")],
-    ids=["early", "edge", "late"],
+    [(-1, "not valid yet"), (-0.004, "not valid yet"), (10, "has expired"), (11, "has expired")],
+    ids=["early", "six-minutes-early", "edge", "late"],
 )
 def test_outside_its_time_it_is_refused(record, ring, days, message):
     with pytest.raises(ConsentError, match=message):
