@@ -52,7 +52,7 @@ def window_px(width: int, height: int, window: str) -> int:
     """
     short = min(width, height)
     if window == "auto":
-        side = round(_AUTO_SHARE * short)
+        side = max(1, round(_AUTO_SHARE * short))
         return side if short < _STEP_PX else min(max(side, _AUTO_RANGE_PX[0]), _AUTO_RANGE_PX[1])
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(%|px)", window)
     if not match:

@@ -28,6 +28,7 @@ from edge.records import Frame
         pytest.param((1280, 720), "100px", 100, id="pixels"),
         pytest.param((176, 80), "100px", 80, id="pixels-held-to-the-picture"),
         pytest.param((3, 3), "auto", 1, id="tiny"),
+        pytest.param((2, 2), "auto", 1, id="tiniest"),
     ],
 )
 def test_window_px(size: tuple[int, int], window: str, expected: int) -> None:
