@@ -22,10 +22,15 @@ else:
     import tomli as tomllib
 
 
+def decode_toml(text: str) -> dict[str, Any]:
+    """Decode TOML that comes from outside; a ValueError says that it can't be."""
+    return decode_document(text, tomllib.loads)
+
+
 def parse_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file, or raise ConfigError with its name."""
     try:
-        return decode_document(path.read_text(encoding="utf-8"), tomllib.loads)
+        return decode_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(str(path), "no such file") from None
     except (OSError, ValueError) as error:  # no UTF-8 or no TOML
@@ -43,7 +48,7 @@ def read_preset(name: str) -> dict[str, Any]:
     if name not in presets():
         raise ConfigError("preset", f"there is no {name!r}", expected="one of " + ", ".join(presets()))
     text = (resources.files("edge") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
-    return {**tomllib.loads(text), "preset": name}
+    return {**decode_toml(text), "preset": name}
 
 
 def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +72,7 @@ def override(values: dict[str, Any], text: str, defaults: object) -> None:
     if not sign or not re.fullmatch(r"[a-z_0-9]+(\.[a-z_0-9]+)*", key.strip()):
         raise ConfigError(f"--set {text}", "can't be read", expected="section.key=value")
     try:
-        value = decode_document(f"v = {raw}", tomllib.loads)["v"]
+        value = decode_toml(f"v = {raw}")["v"]
     except ValueError:
         value = raw
     *sections, last = key.strip().split(".")

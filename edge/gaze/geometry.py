@@ -27,20 +27,13 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from edge.config_files import parse_toml
+from edge.config_files import decode_toml, parse_toml
 from edge.errors import ConfigError
-from edge.files import decode_document
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Matrix = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 #: The setting that declares a geometry, by the section that a frame needs; of no frame yet, either.
@@ -135,7 +128,7 @@ def read_geometry(text: str) -> Geometry | None:
         return None
     if "=" in text and not os.path.exists(text):  # pathlib's `exists` raises for a text longer than a name may be
         try:
-            values, thing = decode_document(text, tomllib.loads), "geometry"
+            values, thing = decode_toml(text), "geometry"
         except ValueError as error:
             raise ConfigError("geometry", f"can't be read as TOML: {error}") from None
     else:

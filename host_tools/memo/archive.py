@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from edge.errors import DataError
 from host_tools.memo.classes import CLASSES, find_class
-from host_tools.memo.mos import Options
 from host_tools.memo.ratings import Key, VoteTable, assemble, find_columns, votes_of
 from host_tools.memo.remarks import Remarks
 from host_tools.memo.settings import ArchiveSettings, ScoreSettings
@@ -92,14 +91,13 @@ def align(truth: Truth, images: Sequence[str]) -> Truth:
     def take(values: npt.NDArray, missing: Any) -> npt.NDArray:
         return np.append(values, missing)[index]
 
-    return Truth(
-        list(images),
-        take(truth.category, -1),
-        take(truth.tie, False),
-        take(truth.degree, np.nan),
-        take(truth.quality, np.nan),
-        truth.ratings,
-        truth.summary,
+    return replace(
+        truth,
+        images=list(images),
+        category=take(truth.category, -1),
+        tie=take(truth.tie, False),
+        degree=take(truth.degree, np.nan),
+        quality=take(truth.quality, np.nan),
     )
 
 
@@ -210,9 +208,8 @@ def _truth(
     ratings = assemble(tables, scale=scale, labels="memo6", prompts=prompts)
     if ratings.raters != [ONE_FOR_ALL]:
         people = ratings.without(scores.model_raters)
-        options = Options(scores.screen_on, scores.std, scores.rescale)
-        truth = truth_from_votes(people, options, ties=scores.ties)
-        return Truth(truth.images, truth.category, truth.tie, truth.degree, truth.quality, ratings, truth.summary)
+        truth = truth_from_votes(people, scores.options, ties=scores.ties)
+        return replace(truth, ratings=ratings)
     n = len(ratings.images)
     codes = np.append(class_codes(ratings.labels), -1)
     category = np.full(n, -1) if ratings.votes is None else codes[ratings.votes[:, 0]]

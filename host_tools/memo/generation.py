@@ -13,7 +13,8 @@ from host_tools.memo.archive import Archive, Picture
 from host_tools.memo.classes import CLASSES
 from host_tools.memo.degree import spearman
 from host_tools.memo.settings import StatisticsSettings
-from host_tools.memo.shares import Estimate, Shares, class_contrast, count_shares, quintiles
+from host_tools.memo.shares import Shares, class_contrast, count_shares, quintiles
+from host_tools.metrics.estimates import Estimate
 from host_tools.metrics.statistics import mean_of_defined
 
 Floats = npt.NDArray[np.float64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from edge.config_files import parse_toml
 from host_tools.memo.classes import CLASSES
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 #: ok: read. other: an emotion that is none of the six. several: more than one and no final word. refused: the model
 #: says that it won't or can't. out-of-range: a number outside the scale. unknown: none of these. empty: no answer.
@@ -167,7 +162,7 @@ def _numbers(text: str, words: _Words) -> list[float]:
 
 @cache
 def _words() -> _Words:
-    data = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
+    data = parse_toml(Path(__file__).parent / "words.toml")
     code_of = {word: code for code in CLASSES for group in data["classes"][code].values() for word in group}
     code_of |= {word: "other" for group in data["other"].values() for word in group}
     return _Words(

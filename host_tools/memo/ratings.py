@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -71,14 +71,11 @@ class Ratings:
     def without(self, raters: Sequence[Key]) -> Ratings:
         """Return the ratings less those of `raters`."""
         keep = [i for i, rater in enumerate(self.raters) if rater not in raters]
-        return Ratings(
-            self.images,
-            [self.raters[i] for i in keep],
-            {name: values[:, keep] for name, values in self.scores.items()},
-            self.labels,
-            None if self.votes is None else self.votes[:, keep],
-            self.prompts,
-            self.remarks,
+        return replace(
+            self,
+            raters=[self.raters[i] for i in keep],
+            scores={name: values[:, keep] for name, values in self.scores.items()},
+            votes=None if self.votes is None else self.votes[:, keep],
         )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from host_tools.memo.ask.profiles import Generator
 from host_tools.memo.classes import CLASSES
 from host_tools.memo.generation import Generation
-from host_tools.memo.shares import Estimate, Shares
+from host_tools.memo.shares import Shares
 from host_tools.memo.understanding import OUTCOMES, Answers, Understanding
+from host_tools.metrics.estimates import Estimate
 from host_tools.metrics.statistics import mean_of_defined
 from host_tools.report.tables import ReportTable, best_rows
 

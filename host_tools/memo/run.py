@@ -25,7 +25,6 @@ from host_tools.memo.ask.store import read_ledger
 from host_tools.memo.classes import CLASSES
 from host_tools.memo.generation import Generation, judge_generation
 from host_tools.memo.humans import human_row, rater_rows
-from host_tools.memo.mos import Options
 from host_tools.memo.ratings import Ratings
 from host_tools.memo.settings import MemoSettings
 from host_tools.memo.understanding import Understanding, agreement_as_rater, judge_understanding
@@ -168,7 +167,7 @@ def _rater_rows(ratings: Ratings | None, settings: MemoSettings) -> tuple[list[d
     """Return the rows of the people, and those of the models that were added as raters."""
     if ratings is None or ratings.votes is None:
         return [], []
-    options = Options(settings.scores.screen_on, settings.scores.std, settings.scores.rescale)
+    options = settings.scores.options
     models = [r for r in ratings.raters if r in settings.scores.model_raters]
     people = ratings.without(models)
     raters = rater_rows(people, options) if len(people.raters) > 1 else []

@@ -10,6 +10,7 @@ import msgspec
 from edge.config import Section
 from edge.config_files import parse_toml
 from edge.errors import ConfigError
+from host_tools.memo.mos import Options
 
 T = TypeVar("T", bound=Section)
 
@@ -48,6 +49,10 @@ class ScoreSettings(Section, frozen=True):
     rescale: Annotated[Literal["bt500", "minmax"], says("how z becomes 0..5")] = "bt500"
     ties: Annotated[Literal["prompt", "degree"], says("who wins a tied vote")] = "prompt"
     model_raters: Annotated[list[str], says("raters that are models: reported, never in the truth")] = []
+
+    @property
+    def options(self) -> Options:
+        return Options(self.screen_on, self.std, self.rescale)
 
 
 class StatisticsSettings(Section, frozen=True):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from host_tools.memo.classes import CLASSES
+from host_tools.metrics.estimates import Estimate
 from host_tools.metrics.statistics import CORRECTIONS, bootstrap_p, bootstrap_sums, cohens_h, percentile_interval
 
 Floats = npt.NDArray[np.float64]
@@ -19,14 +20,6 @@ Ints = npt.NDArray[np.int64]
 K = len(CLASSES)
 POSITIVE = [CLASSES.index(c) for c in ("HAP", "NEU")]
 NEGATIVE = [CLASSES.index(c) for c in ("SAD", "ANG", "WOR")]  # surprise has no valence and stands apart
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95 % percentile-bootstrap interval."""
-
-    value: float
-    ci95: tuple[float, float]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its 95 % interval."""
+    """A value with its 95 % percentile-bootstrap interval."""
 
     value: float
     ci95: tuple[float, float]
