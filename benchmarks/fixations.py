@@ -23,7 +23,6 @@ from edge.records import NAN, GazeSample
 MIN_IOU = 0.5
 COLUMNS = ("t", "x", "y", "status", "evt")
 FIXATION = 1  #: of `evt`; 0 is unlabelled
-_FOREVER_NS = 1 << 62
 
 Interval = tuple[int, int]
 Mask = npt.NDArray[np.bool_]
@@ -129,7 +128,7 @@ def with_device(recording: Path, settings: FixationConfig) -> dict[str, Any]:
     config = GazeConfig(source=str(recording))
     with neon.open_source(config) as gaze:
         mapping = open_mapping(gaze, config)
-        samples = [mapping(raw) for raw in gaze.read_until(_FOREVER_NS)]
+        samples = [mapping(raw) for raw in gaze]
     result = detect(samples, settings, gaze.info.hz_declared)
     zero_ns = int(neon.read_stream(recording, "gaze")[0][0]) - samples[0].t_ns
     rows = neon.read_stream(recording, "fixations")[1]

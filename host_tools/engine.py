@@ -51,6 +51,12 @@ class Engine:
         if unclear := [name for name in self.devices if not re.fullmatch(r"[a-z]+(:\d+)?", name)]:
             raise ConfigError("--devices", f"{unclear[0]!r} names no device", expected="cpu, cuda:0, ...")
 
+    @classmethod
+    def of(cls, name: str, n_jobs: int, devices: str) -> Engine:
+        """Return the engine for devices that are named with commas between; each gets a job at least."""
+        names = tuple(device.strip() for device in devices.split(",") if device.strip())
+        return cls(name, max(n_jobs, len(names)), names)
+
     def count_finished(self) -> int:
         """Return how many results are kept, of whatever call."""
         return sum(1 for _ in self.done_dir.rglob("*.msgpack")) if self.done_dir else 0

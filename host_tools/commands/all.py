@@ -24,7 +24,7 @@ def run(
     from host_tools.engine import Engine
     from host_tools.memo.settings import read_settings
 
-    names = tuple(name.strip() for name in devices.split(",") if name.strip())
-    combined = run_all(read_settings(config, CombinedConfig), config.parent, out, Engine(engine, jobs, names))
+    where = Engine.of(engine, jobs, devices)
+    combined = run_all(read_settings(config, CombinedConfig), config.parent, out, where)
     combined.write(out)
     print(f"{out}: report.html, memo/, cawf1/, tables/")

@@ -27,10 +27,10 @@ def evaluate(
     from host_tools.evaluate.config import load
     from host_tools.evaluate.output import run
 
-    names = tuple(name.strip() for name in devices.split(",") if name.strip())
-    results = run(load(config), config.parent, out, Engine(engine, max(jobs, len(names)), names))
+    where = Engine.of(engine, jobs, devices)
+    results = run(load(config), config.parent, out, where)
     if as_json:
-        options = {"config": str(config), "out": str(out), "jobs": jobs, "devices": names, "engine": engine}
+        options = {"config": str(config), "out": str(out), "jobs": jobs, "devices": where.devices, "engine": engine}
         emit_json("evaluate", options, results)
     else:
         print(f"{out}: report.html, results.json, tables/, samples/")

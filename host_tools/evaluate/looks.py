@@ -26,7 +26,6 @@ from host_tools.engine import Engine, Work, run
 
 T = TypeVar("T")
 Array = npt.NDArray[np.float64]
-FOREVER_NS = 1 << 62
 PUPIL_BASELINE_MS = 500
 BATCH = 16  #: samples a job; fixed, so that results don't depend on how many jobs run at once
 
@@ -144,7 +143,7 @@ def _detect(gaze: GazeConfig, settings: FixationConfig, size: tuple[int, int], *
     from edge.gaze.sources import open_gaze
 
     with open_gaze(gaze) as source:
-        raw = thin(source.read_until(FOREVER_NS), hz)
+        raw = thin(list(source), hz)
         start_ns = raw[0].t_ns if raw else 0
         if sphere:
             samples = [_on_sphere(r, source.info, size, gaze.source) for r in raw]

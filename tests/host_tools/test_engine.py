@@ -61,6 +61,11 @@ def test_another_context_is_another_result(tmp_path: Path) -> None:
         assert result["y"] == factor
 
 
+def test_each_device_has_a_job() -> None:
+    assert Engine.of("local", 1, "cuda:0, cuda:1,") == Engine("local", 2, ("cuda:0", "cuda:1"))
+    assert Engine.of("local", 3, "cpu").n_jobs == 3
+
+
 def test_unknown_engine_is_named() -> None:
     with pytest.raises(ConfigError, match="there is no 'spark'"):
         Engine("spark")
