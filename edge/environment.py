@@ -230,16 +230,15 @@ class EnvironmentCache:
             problem = "is a file, not a folder" if folder.exists() else "no such folder"
             fix = "name the folder that `emogaze env build VIEWS -o FOLDER` writes"
             raise CacheError(f"environment {folder}", problem, fix=fix)
+        fix = f"build one: emogaze env build VIEWS -o FOLDER --set models.embedder={manifest.name}"
         if not (part / ENV_FILE).is_file():
             built = ", ".join(info.embedder for info in list_caches(folder))
-            fix = f"rebuild it: emogaze env build ... -o {folder}"
             raise CacheError(
                 f"environment {folder}", "has no cache of this model", expected=manifest.name, got=built, fix=fix
             )
         info = read_info(part)
         thing = f"environment {part}"
         if info.model_sha256 != manifest.sha256:
-            fix = f"rebuild it: emogaze env build ... -o {folder}"
             expected, got = manifest.model_id, info.embedder_id
             raise CacheError(thing, "was built by another model", expected=expected, got=got, fix=fix)
         if embedding and embedding != info.embedding:

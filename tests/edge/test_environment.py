@@ -178,7 +178,10 @@ def test_another_models_cache_is_refused(tmp_path: Path) -> None:
     for name, problem in (("file", "is a file, not a folder"), ("absent", "no such folder")):
         with pytest.raises(CacheError, match=f"{name}: {problem}; name the folder"):
             EnvironmentCache.load(tmp_path / name, PixelModel().manifest)
-    with pytest.raises(CacheError, match="no cache of this model; expected pixels; got others"):
+    with pytest.raises(
+        CacheError,
+        match=r"expected pixels; got others; build one: .*--set models\.embedder=pixels",
+    ):
         EnvironmentCache.load(tmp_path / "env", PixelModel().manifest)
     store(tmp_path / "env", [cache_of(LOCAL, SCENES)])
     retrained = msgspec.structs.replace(PixelModel().manifest, sha256="f" * 64)
