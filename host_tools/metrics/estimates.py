@@ -69,19 +69,10 @@ def mean_difference(
     terms = np.stack([b[both] - a[both], np.ones(len(both))], axis=1)
     sums = bootstrap_sums(terms, people, n_resamples=n_resamples, seed=seed)
     shifts = sums[:, 0] / sums[:, 1]
-    one, other = float(a[both].mean()), float(b[both].mean())
     codes = cluster_codes(people, len(both))
     per_person = np.bincount(codes, weights=terms[:, 0]) / np.bincount(codes)
-    return Difference(
-        metric=metric,
-        first=one,
-        second=other,
-        value=other - one,
-        ci95=percentile_interval(shifts),
-        p=bootstrap_p(shifts),
-        relative_percent=100 * (other - one) / one if one else NAN,
-        dz=cohens_dz(per_person) if people is not None and codes.max() > 0 else NAN,
-    )
+    dz = cohens_dz(per_person) if people is not None and codes.max() > 0 else NAN
+    return _difference(metric, float(a[both].mean()), float(b[both].mean()), shifts, dz)
 
 
 @dataclass(frozen=True)
@@ -143,7 +134,7 @@ class Resampled:
 
 def against_base(system: Resampled, reading: str) -> Difference:
     """Compare a reading with its own base: what weighting by context does to it."""
-    return _difference(reading, system, f"{reading}_base", system, reading)
+    return _compare(reading, system, f"{reading}_base", system, reading)
 
 
 def compare(first: Resampled, second: Resampled, metrics: Sequence[str]) -> list[Difference]:
@@ -159,22 +150,27 @@ def compare(first: Resampled, second: Resampled, metrics: Sequence[str]) -> list
         raise ValueError("systems are compared on the same samples in the same order")
     if (first.n_resamples, first.seed) != (second.n_resamples, second.seed):
         raise ValueError("systems are compared on the same resamples: n_resamples and seed must be equal")
-    return [_difference(metric, first, metric, second, metric) for metric in metrics]
+    return [_compare(metric, first, metric, second, metric) for metric in metrics]
 
 
-def _difference(name: str, first: Resampled, first_metric: str, second: Resampled, second_metric: str) -> Difference:
-    one, other = first.point[first_metric], second.point[second_metric]
+def _compare(name: str, first: Resampled, first_metric: str, second: Resampled, second_metric: str) -> Difference:
     resampled = second.resampled[second_metric] - first.resampled[first_metric]
     dz = NAN
     if first.per_participant:
         dz = cohens_dz(second.per_participant[second_metric] - first.per_participant[first_metric])
+    return _difference(name, first.point[first_metric], second.point[second_metric], resampled, dz)
+
+
+def _difference(metric: str, first: float, second: float, resampled: cl.Array, dz: float) -> Difference:
+    """Return second minus first; `resampled` (n_resamples,) are the differences in the resamples."""
+    value = second - first
     return Difference(
-        metric=name,
-        first=one,
-        second=other,
-        value=other - one,
+        metric=metric,
+        first=first,
+        second=second,
+        value=value,
         ci95=percentile_interval(resampled),
-        p=bootstrap_p(resampled) if np.isfinite(other - one) else NAN,
-        relative_percent=100 * (other - one) / one if one else NAN,
+        p=bootstrap_p(resampled) if np.isfinite(value) else NAN,
+        relative_percent=100 * value / first if first else NAN,
         dz=dz,
     )

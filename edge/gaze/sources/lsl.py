@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_right
+from dataclasses import replace
 from typing import Any
 
 from edge.clock import monotonic_ns
@@ -19,7 +20,7 @@ from edge.gaze.description import channels_of, choose_channels, declared_by, pla
 from edge.gaze.geometry import read_geometry
 from edge.gaze.inlet import LslInlet, Query
 from edge.gaze.recorded import gaze_info
-from edge.gaze.sources.base import GazeInfo, GazeSource, StreamNote
+from edge.gaze.sources.base import GazeSource, StreamNote
 from edge.records import NAN, RawGaze
 
 BUFFER = 20_000  #: samples kept for a consumer that doesn't read: 10 s at 2000 Hz; older ones are dropped and counted
@@ -94,18 +95,8 @@ class LslGaze(GazeSource):
         chosen = choose_channels(gaze.source, channels, info.channel_count(), gaze.columns)
         declared = declared_by(desc, channels, chosen, info.nominal_srate())
         self.geometry = read_geometry(gaze.geometry) or declared.geometry
-        recorded = gaze_info(gaze, declared, self.geometry)
-        self.info = GazeInfo(
-            source=gaze.source,
-            frame=recorded.frame,
-            units=recorded.units,
-            origin=recorded.origin,
-            live=True,
-            hz_declared=declared.hz,
-            simulated=declared.simulated,
-            device=declared.device or f"{info.name()} on {info.hostname()}",
-            note=declared.note,
-        )
+        device = declared.device or f"{info.name()} on {info.hostname()}"
+        self.info = replace(gaze_info(gaze, declared, self.geometry), live=True, device=device)
         return chosen
 
     def _deliver(self, samples: list[Any], stamps_ns: list[int], arrival_ns: int) -> None:
