@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edge.errors import RecordingError
 from edge.files import decode_document
 from edge.session.disk import Disk
 
@@ -75,10 +76,20 @@ def read_chain(path: Path, keys: Sequence[Ed25519PublicKey] = ()) -> Chain:
         The file; a missing or empty one is a cut chain.
     keys : sequence of Ed25519PublicKey
         One of whose signatures each line must have; without any, the key that the first line names (`signer`).
+
+    Raises
+    ------
+    RecordingError
+        The file is there and can't be read.
     """
     from edge.keys import parse_public
 
-    raw = path.read_bytes() if path.exists() else b""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raw = b""
+    except OSError as error:
+        raise RecordingError(str(path), f"can't be read: {error.strerror}") from error
     *whole, rest = raw.split(b"\n")
     lines: list[dict[str, Any]] = []
     prev = ROOT

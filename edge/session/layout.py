@@ -21,6 +21,7 @@ from edge.files import decode_document
 from edge.session.chain import Chain, read_chain
 
 FORMAT = 1
+NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]+")
 SEGMENT = re.compile(r"\.(\d{4,})\.mcap\.age$")
 
 
@@ -73,8 +74,16 @@ def find_session(path: Path) -> SessionPaths:
 
 
 def sessions(folder: Path) -> list[SessionPaths]:
-    """List the sessions in a recording folder, oldest name first."""
-    return [SessionPaths(path.parent) for path in sorted(folder.glob("*/*.chain")) if path.stem == path.parent.name]
+    """List the sessions in a recording folder, oldest name first, with those that have lost their chain."""
+    return [SessionPaths(path) for path in sorted(folder.glob("*")) if path.is_dir() and _holds_session(path)]
+
+
+def _holds_session(folder: Path) -> bool:
+    paths = SessionPaths(folder)
+    try:
+        return paths.chain.exists() or paths.key.exists()
+    except PermissionError:
+        return NAME.fullmatch(folder.name) is not None  # who reads it is told
 
 
 def withdrawal_marker(folder: Path, consent_id: str) -> Path:

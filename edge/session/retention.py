@@ -36,7 +36,7 @@ def withdraw(folder: Path, consent_id: str, ring: KeyRing, *, by: str) -> list[d
     Raises
     ------
     RecordingError
-        A session is of a newer version, so that nobody can tell its consent; the others were ended.
+        A session is of a newer version, or can't be read, so that nobody can tell its consent; the others were ended.
     """
     write_atomic(
         withdrawal_marker(folder, consent_id),
@@ -48,9 +48,8 @@ def withdraw(folder: Path, consent_id: str, ring: KeyRing, *, by: str) -> list[d
     ended = [end_session(paths, ring, reason=f"consent {consent_id} was withdrawn", by=by) for paths in found]
     if unread:
         done = f"{len(ended)} session(s) were ended; whether this one is under the consent isn't known"
-        raise RecordingError(
-            unread[0].thing, f"{unread[0].problem}: {done}", fix="update emogaze and withdraw it again"
-        )
+        fix = f"{unread[0].fix or 'mend that'} and withdraw it again"
+        raise RecordingError(unread[0].thing, f"{unread[0].problem}: {done}", fix=fix)
     return ended
 
 
@@ -68,7 +67,12 @@ def _headers(folder: Path) -> tuple[list[tuple[SessionPaths, dict[str, Any]]], l
     found, unread = [], []
     for paths in sessions(folder):
         try:
-            found.append((paths, read_header(paths)))
+            header = read_header(paths)
+            if not header and paths.key.exists() and paths.segments():
+                raise RecordingError(
+                    str(paths.chain), "is lost or damaged", fix="restore it from a copy, or delete the session's key,"
+                )
+            found.append((paths, header))
         except RecordingError as error:
             unread.append(error)
     return found, unread

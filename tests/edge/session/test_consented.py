@@ -111,6 +111,23 @@ def test_withdrawal_makes_sessions_unreadable_and_leaves_the_proof(study, tmp_pa
     assert len(list(read_events(other.folder, study.identity))) == 3
 
 
+@pytest.mark.parametrize("damage", ["deleted", "altered", "unreadable"])
+def test_a_withdrawal_says_which_session_it_cannot_judge_and_ends_the_others(study, damage):
+    consent = study.consent()
+    first, second = (study.record(1, consent=str(consent)) for _ in range(2))
+    if damage == "unreadable":
+        first.chain.unlink()
+        first.chain.mkdir()  # root reads whatever its mode is, but no folder
+    elif damage == "deleted":
+        first.chain.unlink()
+    else:
+        first.chain.write_bytes(first.chain.read_bytes().replace(b"start", b"stort", 1))
+    message = rf"{first.name}.*(lost or damaged|can't be read).*: 1 session\(s\) were ended"
+    with pytest.raises(RecordingError, match=message):
+        withdraw(study.recordings, json.loads(consent.read_text())["id"], study.ring, by="S-01")
+    assert not second.key.exists()
+
+
 def test_retention_ends_old_sessions_only(study):
     paths = study.record(1)
     created = json.loads(paths.chain.read_bytes().splitlines()[0])["created"]
