@@ -16,7 +16,7 @@ from edge.gaze.sources.base import GazeFrame, GazeInfo, GazeSource, GazeUnits
 from edge.records import RawGaze
 
 Floats = npt.NDArray[np.float64]
-PLAUSIBLE_HZ = 1.0, 10_000.0  #: mean rates of eye trackers, pauses of a recording included
+MAX_HZ, MAX_STEP_S = 10_000.0, 1.0  #: beyond which no eye tracker samples
 CHUNK = 8192  #: samples that an iteration makes at a time
 
 
@@ -89,7 +89,7 @@ class RecordedGaze(GazeSource):
         )
         if n > 1 and self._due_ns[-1] == self._due_ns[0]:
             raise SourceError(info.source, f"its times don't increase: none of {n} samples is later than the first")
-        self.doubt = _doubt(self._rest[3], self.span_ns)
+        self.doubt = _doubt(self._rest[3], self._t_ns)
 
     @property
     def span_ns(self) -> tuple[int, int]:
@@ -117,14 +117,17 @@ class RecordedGaze(GazeSource):
         return [RawGaze(*row) for row in zip(range(start, self._next), *columns, strict=True)]
 
 
-def _doubt(valid: npt.NDArray[np.bool_], span_ns: tuple[int, int]) -> str:
-    span_s = (span_ns[1] - span_ns[0]) / NS_PER_S
+def _doubt(valid: npt.NDArray[np.bool_], t_ns: npt.NDArray[np.int64]) -> str:
     if not valid.any():
         return f"none of its {len(valid)} samples is valid: no fixation and no score can come of it"
     if len(valid) == 1:
         return "holds one sample: no rate, no fixation and no score can come of it"
-    if not PLAUSIBLE_HZ[0] <= (len(valid) - 1) / span_s <= PLAUSIBLE_HZ[1]:
+    # By the whole time and by the median step: neither bursts nor pauses nor a clock that starts anew raise a doubt.
+    span_s, step_s = float(np.ptp(t_ns)) / NS_PER_S, float(np.median(np.abs(np.diff(t_ns)))) / NS_PER_S
+    if len(valid) > MAX_HZ * span_s:
         return f"holds {len(valid)} samples in {span_s:g} s, as no eye tracker does: check gaze.time_unit"
+    if step_s > MAX_STEP_S:
+        return f"holds samples {step_s:g} s apart, as no eye tracker does: check gaze.time_unit"
     return ""
 
 

@@ -77,7 +77,7 @@ def test_one_clear_line(tmp_path: Path, options: list[str], words: str) -> None:
         ("0,nan,\n1,,nan\n", "none of its 2 samples is valid"),
         ("0,1,2\n", "holds one sample"),
         ("0,1,2\n5e-6,1,2\n1e-5,1,2\n", "holds 3 samples in 1e-05 s, as no eye tracker does: check gaze.time_unit"),
-        ("0,1,2\n5,1,2\n10,1,2\n", "holds 3 samples in 10 s"),
+        ("0,1,2\n5,1,2\n10,1,2\n", "holds samples 5 s apart"),
     ],
     ids=["no valid one", "one", "too fast", "too slow"],
 )

@@ -257,3 +257,19 @@ def test_simulated_blinks_are_found_again() -> None:
     for blink, (start, end) in zip(found, gaze.blinks, strict=True):
         assert blink.start_ns / 1e9 == pytest.approx(start, abs=0.05)
         assert blink.end_ns / 1e9 == pytest.approx(end, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [*range(0, 50, 5), *range(10**7, 10**7 + 50, 5)],
+        [*range(10**8, 10**8 + 50, 5), *range(0, 50, 5)],
+        [burst + i / 100 for burst in range(0, 3000, 60) for i in range(12)],
+    ],
+    ids=["a long pause", "a clock that starts anew", "bursts"],
+)
+def test_odd_times_raise_no_doubt_of_their_unit(tmp_path: Path, times: list[float]) -> None:
+    file = tmp_path / "gaze.csv"
+    file.write_text("t,x,y\n" + "".join(f"{t},1,2\n" for t in times))
+    with open_gaze(GazeConfig(source=str(file), time_unit="ms", units="deg")) as source:
+        assert source.doubt == ""
