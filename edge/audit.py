@@ -97,7 +97,7 @@ class Auditor:
         self._checked_ns = t_ns
         return True
 
-    def look(self, name: str, before: Image, picture: RedactedFrame) -> None:
+    def compare(self, name: str, before: Image, picture: RedactedFrame) -> None:
         """Take a picture as it was, and as it left."""
         self.pictures += 1
         after = picture.image

@@ -111,7 +111,7 @@ def fcc_now(sim_local: float, sim_global: float, alpha: float, beta: float) -> f
 
 
 @dataclass(slots=True)
-class _Look:
+class _FixationFrames:
     """The defined frames of one fixation that lie in the window, and their mean."""
 
     frames: deque[tuple[int, float]] = field(default_factory=deque)
@@ -132,7 +132,7 @@ class FccWindow:
         if not window_s > 0:
             raise ValueError(f"window_s must be positive, got {window_s}")
         self._window_ns = round(window_s * 1e9)
-        self._looks: dict[int, _Look] = {}
+        self._fixations: dict[int, _FixationFrames] = {}
         self._newest_ns: int | None = None
 
     def add(self, t_ns: int, fixation_id: int, value: float) -> float:
@@ -145,21 +145,21 @@ class FccWindow:
         self._newest_ns = t_ns
         self._drop_until(t_ns - self._window_ns)
         if not math.isnan(value):
-            look = self._looks.setdefault(fixation_id, _Look())
-            look.frames.append((t_ns, value))
-            look.update()
-        if not self._looks:
+            fixation = self._fixations.setdefault(fixation_id, _FixationFrames())
+            fixation.frames.append((t_ns, value))
+            fixation.update()
+        if not self._fixations:
             return NAN
-        return math.fsum(look.mean for look in self._looks.values()) / len(self._looks)
+        return math.fsum(fixation.mean for fixation in self._fixations.values()) / len(self._fixations)
 
     def clear(self) -> None:
         """Forget everything, as after a step of the clock."""
-        self._looks.clear()
+        self._fixations.clear()
         self._newest_ns = None
 
     def _drop_until(self, t_ns: int) -> None:
-        while self._looks:
-            fixation_id, oldest = next(iter(self._looks.items()))
+        while self._fixations:
+            fixation_id, oldest = next(iter(self._fixations.items()))
             if oldest.frames[0][0] > t_ns:
                 return
             while oldest.frames and oldest.frames[0][0] <= t_ns:
@@ -167,7 +167,7 @@ class FccWindow:
             if oldest.frames:
                 oldest.update()
                 return
-            del self._looks[fixation_id]
+            del self._fixations[fixation_id]
 
 
 @dataclass(frozen=True, slots=True)

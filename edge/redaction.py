@@ -185,7 +185,7 @@ def redact_still(
     alpha = None if picture.alpha is None else opaque_where_covered(picture.alpha, picture.image, redacted.image)
     write_still(output, redacted, alpha)
     if auditor:
-        auditor.look(source.name, picture.image, redacted)
+        auditor.compare(source.name, picture.image, redacted)
     report = Report(source, output, note=picture.note, removed=metadata.of_still(source))
     report.add(redacted)
     return report
@@ -235,7 +235,7 @@ def redact_clip(
     output: Path,
     detectors: Detectors,
     settings: RedactConfig,
-    look: Look | None = None,
+    fixated: FixationTrack | None = None,
     *,
     keep_audio: bool = False,
     auditor: Auditor | None = None,
@@ -251,7 +251,7 @@ def redact_clip(
         Ends in ``.mp4``. It appears once it is whole.
     detectors : Detectors
     settings : RedactConfig
-    look : Look, optional
+    fixated : FixationTrack, optional
         Where someone looks; without it every face is covered.
     keep_audio : bool
         Copy the sound. A voice tells who someone is, so it is left out by default.
@@ -269,7 +269,7 @@ def redact_clip(
     unchecked: dict[int, Image] = {}
     with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source))) as sound:
         size = (source.info.width, source.info.height)
-        px_per_deg = look.start(size, round(scene.start_s * NS_PER_S)) if look else None
+        px_per_deg = fixated.start(size, round(scene.start_s * NS_PER_S)) if fixated else None
         redactor = Redactor(settings, px_per_deg, recall=detectors.recall is not None)
         writer = VideoWriter(output, sound.stream if keep_audio else None)
 
@@ -280,16 +280,16 @@ def redact_clip(
             return frame
 
         try:
-            pictures = _redacted(read, detectors, redactor, settings, look)
+            pictures = _redacted(read, detectors, redactor, settings, fixated)
             for picture in watch(pictures, source.info.n_frames) if watch else pictures:
                 writer.write(picture)
                 if keep_audio:
                     sound.copy_until(picture.t_ns, writer)
                 if auditor and picture.frame_id in unchecked:
-                    auditor.look(report.source.name, unchecked.pop(picture.frame_id), picture)
+                    auditor.compare(report.source.name, unchecked.pop(picture.frame_id), picture)
                 report.add(picture)
-            if look:
-                look.check_overlap(str(source.info.source))
+            if fixated:
+                fixated.check_overlap(str(source.info.source))
             writer.close()
         finally:
             writer.close(whole=False)
@@ -305,18 +305,18 @@ def _redacted(
     detectors: Detectors,
     redactor: Redactor,
     settings: RedactConfig,
-    look: Look | None,
+    fixated: FixationTrack | None,
 ) -> Iterator[RedactedFrame]:
     search = detectors.on_stream(settings)
     while (frame := read()) is not None:
         recall = search(frame) if search and redactor.wants_recall(frame) else None
         fast = detectors.fast.detect(frame.image, settings.fast_score) if recall is None else []
-        yield from redactor.push(frame, fast, recall, look.at(frame.t_ns) if look else None)
+        yield from redactor.push(frame, fast, recall, fixated.at(frame.t_ns) if fixated else None)
     last = redactor.last_waiting
     yield from redactor.flush(search(last) if search and last is not None else None)
 
 
-class Look:
+class FixationTrack:
     """Where a recording's person looks at a picture's time: the fixation that goes on then.
 
     Parameters

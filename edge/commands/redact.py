@@ -108,18 +108,18 @@ def _run(
     """Return what was done, and of a folder's pictures those that failed, with why."""
     from edge.capture.file import matches as is_clip
     from edge.errors import ConfigError
-    from edge.redaction import Detectors, Look, plan, redact_clip
+    from edge.redaction import Detectors, FixationTrack, plan, redact_clip
 
     pairs = plan(source, output)
     if is_clip(str(source)) and not source.is_dir():
-        look = Look(settings.gaze, settings.fixations) if settings.gaze.source else None
+        fixated = FixationTrack(settings.gaze, settings.fixations) if settings.gaze.source else None
         detectors = Detectors.open(settings.models)
         report = redact_clip(
             settings.scene,
             pairs[0][1],
             detectors,
             settings.redact,
-            look,
+            fixated,
             keep_audio=keep_audio,
             auditor=auditor,
             watch=lambda pictures, total: progress(pictures, "redact", total),

@@ -94,7 +94,7 @@ def moved(box: Box) -> Box:
 
 def test_an_uncovered_face_is_missed_and_found_again(models: ModelsConfig, street: Image) -> None:
     auditor = Auditor(models, {"street": [moved(FACE), moved(OTHER)]})
-    auditor.look("street", street, covered(street, [moved(FACE)]))
+    auditor.compare("street", street, covered(street, [moved(FACE)]))
     result = auditor.result()
     assert (result["drawn"]["n"], result["drawn"]["covered"]) == (2, 1)
     assert result["drawn"]["missed"][0]["box"] == [26.0, 58.0, 15.0, 25.0]
@@ -107,7 +107,7 @@ def test_a_face_left_clear_by_gaze_is_no_miss(models: ModelsConfig, street: Imag
     looked_at = Face(moved(FACE), 0.9, covered=False, fixated=True)
     picture = covered(street, [(0, 0, 340, 180)], (looked_at,))
     auditor = Auditor(models)
-    auditor.look("street", street, picture)
+    auditor.compare("street", street, picture)
     result = auditor.result()
     assert result["clear_by_gaze"] == 1
     assert result["detected"]["covered"] == result["detected"]["n"] > 0
