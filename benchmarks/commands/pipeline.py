@@ -14,8 +14,8 @@ def add(app: typer.Typer) -> None:
 
 
 def pipeline(
-    json: Annotated[Path | None, typer.Option("--json", help="write all samples here")] = None,
-    seconds: Annotated[float, typer.Option(min=1, max=16, help="how much of the clip")] = 10.0,
+    json: Annotated[Path | None, typer.Option("--json", help="Write all samples here.")] = None,
+    seconds: Annotated[float, typer.Option(min=1, max=16, help="How much of the clip.")] = 10.0,
 ) -> None:
     """Print latency per stage, first score, memory and import time."""
     from benchmarks.pipeline import measure

@@ -15,13 +15,13 @@ def add(app: typer.Typer) -> None:
 
 def precision(
     ladder: Annotated[Path, typer.Argument(help="ladder.json written by `emogaze tune`")],
-    battery: Annotated[list[float], typer.Option(min=0, max=100, help="battery level in percent; repeat")] = [
+    battery: Annotated[list[float], typer.Option(min=0, max=100, help="Battery level in percent; repeat.")] = [
         100,
         25,
         10,
     ],
-    seconds: Annotated[float, typer.Option(min=1, max=16, help="how much of the clip")] = 10.0,
-    json: Annotated[Path | None, typer.Option("--json", help="write the table here")] = None,
+    seconds: Annotated[float, typer.Option(min=1, max=16, help="How much of the clip.")] = 10.0,
+    json: Annotated[Path | None, typer.Option("--json", help="Write the table here.")] = None,
 ) -> None:
     """Run one clip and gaze recording at each battery level and print what the precision costs and changes."""
     from benchmarks.precision import measure

@@ -16,9 +16,9 @@ def add(app: typer.Typer) -> None:
 
 
 def soak(
-    minutes: Annotated[float, typer.Option(min=0.1, help="how long, from the first score on")] = 15.0,
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long, from the first score on.")] = 15.0,
     set_: Overrides = None,
-    json: Annotated[Path | None, typer.Option("--json", help="write all samples here")] = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Write all samples here.")] = None,
 ) -> None:
     """Run a device at 720p30 with 200 Hz gaze; exit 1 if it drops anything, grows, or leaks."""
     from benchmarks.soak import soak as run_soak

@@ -76,7 +76,7 @@ def check(
 
 
 def withdraw(
-    consent: Annotated[str, typer.Argument(help="id of the consent, 16 hex digits")],
+    consent: Annotated[str, typer.Argument(help="Id of the consent, 16 hex digits.")],
     recordings: Annotated[Path, typer.Option(help="The recording folder (record.dir).")],
     by: Annotated[str, typer.Option(help="Who withdraws it.")],
     dir: KeysDir = "",

@@ -60,7 +60,7 @@ def rotate(key: Annotated[Literal["signing", "wire"], typer.Argument(help="signi
 
 
 def client(
-    name: Annotated[str, typer.Argument(help="the client's name")],
+    name: Annotated[str, typer.Argument(help="The client's name.")],
     output: Annotated[Path | None, typer.Option("-o", help="The client's key file; default NAME.key here.")] = None,
     allow: Annotated[str, typer.Option(help="Some of events, preview, control; with commas.")] = "events",
     dir: Dir = "",
@@ -83,7 +83,7 @@ def client(
 
 
 def recipient(
-    name: Annotated[str, typer.Argument(help="whose it is")],
+    name: Annotated[str, typer.Argument(help="Whose it is.")],
     key: Annotated[str, typer.Argument(help="age1...")],
     dir: Dir = "",
 ) -> None:
@@ -99,8 +99,8 @@ def recipient(
 
 def trust(
     kind: Annotated[Literal["operators", "clients", "models"], typer.Argument(help="operators, clients or models")],
-    name: Annotated[str, typer.Argument(help="whose it is")],
-    file: Annotated[Path, typer.Argument(help="the public key file")],
+    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    file: Annotated[Path, typer.Argument(help="The public key file.")],
     dir: Dir = "",
 ) -> None:
     """Trust a public key: an operator's for consent, a client's to connect, a publisher's for model artefacts."""

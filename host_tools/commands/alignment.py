@@ -20,7 +20,7 @@ def add(app: typer.Typer) -> None:
 def alignment(
     file: Annotated[Path, typer.Argument(help="XDF recording with the streams of face, gaze, EEG, ...")],
     events: Annotated[
-        list[str], typer.Option(help="two channels that show the same events, STREAM:CHANNEL,STREAM:CHANNEL")
+        list[str], typer.Option(help="Two channels that show the same events, STREAM:CHANNEL,STREAM:CHANNEL.")
     ] = [],
     as_json: Json = False,
 ) -> None:

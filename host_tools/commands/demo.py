@@ -12,7 +12,7 @@ def add(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
-def demo(output: Annotated[Path, typer.Option("--output", "-o", help="folder to write")] = Path("runs/demo")) -> None:
+def demo(output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("runs/demo")) -> None:
     """Fetch a clip, simulate gaze, build the environment cache, run, and write the report."""
     import matplotlib
 

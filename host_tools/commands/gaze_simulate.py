@@ -21,9 +21,9 @@ def gaze_simulate(
         Path | None, typer.Option(help="CSV start_s,end_s,x,y of what is looked at (pixels with --size, else degrees)")
     ] = None,
     size: Annotated[str, typer.Option(help="WxH of the scene picture: write its pixels instead of degrees")] = "",
-    hfov: Annotated[float, typer.Option(min=10, max=170, help="horizontal field of view of the scene camera")] = 60.0,
-    blinks: Annotated[float, typer.Option(min=0, max=60, help="per minute")] = 12.0,
-    noise: Annotated[float, typer.Option(min=0, max=5, help="standard deviation, degrees")] = 0.05,
+    hfov: Annotated[float, typer.Option(min=10, max=170, help="Horizontal field of view of the scene camera.")] = 60.0,
+    blinks: Annotated[float, typer.Option(min=0, max=60, help="Per minute.")] = 12.0,
+    noise: Annotated[float, typer.Option(min=0, max=5, help="Standard deviation, degrees.")] = 0.05,
 ) -> None:
     """Write a gaze recording of a simulated eye (fixations, saccades, blinks, noise), marked as simulated."""
     from edge.files import refuse_source

@@ -15,9 +15,9 @@ def add(app: typer.Typer) -> None:
 
 
 def import_dataset(
-    format_: Annotated[str, typer.Argument(metavar="FORMAT", help="an importer; `list` shows all")],
-    source: Annotated[Path | None, typer.Argument(help="where the data set lies")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="folder to write")] = None,
+    format_: Annotated[str, typer.Argument(metavar="FORMAT", help="An importer; `list` shows all.")],
+    source: Annotated[Path | None, typer.Argument(help="Where the data set lies.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Folder to write.")] = None,
     options: Annotated[list[str], typer.Option("--set", help="name=value of the importer")] = [],
     as_json: Json = False,
 ) -> None:

@@ -17,8 +17,8 @@ UnitName = Literal["fixation", "session", "person"]
 Recordings = Annotated[list[Path], typer.Argument(help="Session folders, or event logs (.ndjson).")]
 UnitOption = Annotated[UnitName, typer.Option(help="What is hidden: one fixation, a session, or a person.")]
 LedgerOption = Annotated[Path, typer.Option(help="The ledger of what was spent.")]
-BudgetEpsilon = Annotated[float, typer.Option(help="epsilon that each session or person may spend in all.")]
-BudgetDelta = Annotated[float, typer.Option(help="delta that each may spend in all.")]
+BudgetEpsilon = Annotated[float, typer.Option(help="Epsilon that each session or person may spend in all.")]
+BudgetDelta = Annotated[float, typer.Option(help="Delta that each may spend in all.")]
 GridOption = Annotated[str, typer.Option(help="Fixation map, COLUMNSxROWS; empty = none.")]
 
 

@@ -19,14 +19,14 @@ def add(app: typer.Typer) -> None:
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(help="a run (summary.json, events.ndjson, redacted.mp4), a session, or an evaluation")
+        Path, typer.Argument(help="A run (summary.json, events.ndjson, redacted.mp4), a session, or an evaluation.")
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="the page; default: report.html in it; of a session, here")
+        Path | None, typer.Option("--output", "-o", help="The page; default: report.html in it; of a session, here.")
     ] = None,
     identity: StudyIdentity = None,
-    scores: Annotated[int, typer.Option(min=0, help="scores whose evidence is shown with pictures; 0 = all")] = 4,
-    keys: Annotated[str, typer.Option(help="key folder, whose audit log notes a session's page")] = "",
+    scores: Annotated[int, typer.Option(min=0, help="Scores whose evidence is shown with pictures; 0 = all.")] = 4,
+    keys: Annotated[str, typer.Option(help="Key folder, whose audit log notes a session's page.")] = "",
 ) -> None:
     """Write one self-contained page: of a run of the runtime, of a recorded session, or of a finished evaluation."""
     import matplotlib

@@ -17,8 +17,8 @@ def add(app: typer.Typer) -> None:
 
 
 def rerun(
-    events: Annotated[Path, typer.Argument(help="event log written by `emogaze run`, or a session folder")],
-    cache: Annotated[Path | None, typer.Option(help="environment cache, if it moved")] = None,
+    events: Annotated[Path, typer.Argument(help="Event log written by `emogaze run`, or a session folder.")],
+    cache: Annotated[Path | None, typer.Option(help="Environment cache, if it moved.")] = None,
     identity: StudyIdentity = None,
     json: Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ def add(app: typer.Typer) -> None:
 
 
 def sign(
-    folders: Annotated[list[Path], typer.Argument(help="artefact folders")],
+    folders: Annotated[list[Path], typer.Argument(help="Artefact folders.")],
     key: Annotated[Path, typer.Option(help="Private key of the publisher; `emogaze keys operator -o` makes a pair.")],
 ) -> None:
     """Sign artefacts. A device that trusts a publisher (`emogaze keys trust models NAME FILE.pub`) runs no others."""
