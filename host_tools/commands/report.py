@@ -42,8 +42,9 @@ def report(
         _note_export(folder, path, keys)
         print(f"{path}: not encrypted, keep it safe")
         return
-    path = output or folder / "report.html"
-    _page(folder, scores).write(path)
+    path, page = output or folder / "report.html", _page(folder, scores)
+    with private_files():  # as what it is made of
+        page.write(path)
     print(path)
 
 

@@ -135,6 +135,7 @@ def test_report_is_one_page_that_says_simulated_and_published(example: Path, res
     again = example / "again.html"
     run("report", str(example / "out"), "-o", str(again))
     assert again.read_text() == page
+    assert again.stat().st_mode & 0o777 == 0o600
 
 
 def test_cases_are_described_and_drawn(example: Path, results: dict[str, Any]) -> None:
