@@ -1,9 +1,9 @@
 """The space in which embeddings are compared: centred, perhaps projected and whitened, and normalised.
 
-Centring matters: pooled features after a ReLU are
-non-negative, so that raw cosines sit in a narrow band near 1. The mean of n cached vectors is shrunk towards the mean
-m_model over a varied picture set, (k * m_model + n * m_env) / (k + n) with k = 32: in a small environment the plain
-mean would centre a single scene onto zero, and two onto opposite vectors.
+Centring matters: pooled features after a ReLU are non-negative, so that raw cosines sit in a narrow band near 1. The
+mean of n cached vectors is shrunk towards the mean m_model over a varied picture set, (k * m_model + n * m_env) /
+(k + n) with k = 32: in a small environment the plain mean would centre a single scene onto zero, and two onto opposite
+vectors.
 """
 
 from __future__ import annotations

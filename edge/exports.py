@@ -22,19 +22,8 @@ from edge.session.segment import Picture, SegmentBody
 IDENTIFYING = frozenset(
     (
         *("unix", "unix_ns", "created", "date", "host", "hostname", "user", "serial", "uid", "source_id", "source"),
-        *(
-            "device",
-            "path",
-            "dir",
-            "note",
-            "config",
-            "session",
-            "recording",
-            "command",
-            "taken_by",
-            "operator",
-            "consent",
-        ),
+        *("device", "path", "dir", "note", "config", "session", "recording"),
+        *("command", "taken_by", "operator", "consent"),
     )
 )
 STEP_NS = 1_000_000  #: least distance of two pictures in an MP4

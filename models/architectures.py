@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edge.manifest import TensorSpec
-from models.embedders import imagenet_input, outputs, unit_input
+from models.embedders import outputs
+from models.inputs import imagenet_input, unit_input
 from models.padding import same_pads
 from models.state import Weights
 
@@ -64,26 +65,15 @@ def mobilenet_v2(weights: Weights) -> NormedNet:
 #: kernel, expanded channels, channels, squeeze-and-excitation, hard-swish, stride (Howard et al. 2019, tables 1 and 2)
 _V3_LARGE = (
     *((3, 16, 16, 0, 0, 1), (3, 64, 24, 0, 0, 2), (3, 72, 24, 0, 0, 1), (5, 72, 40, 1, 0, 2), (5, 120, 40, 1, 0, 1)),
-    *(
-        (5, 120, 40, 1, 0, 1),
-        (3, 240, 80, 0, 1, 2),
-        (3, 200, 80, 0, 1, 1),
-        (3, 184, 80, 0, 1, 1),
-        (3, 184, 80, 0, 1, 1),
-    ),
+    *((5, 120, 40, 1, 0, 1), (3, 240, 80, 0, 1, 2), (3, 200, 80, 0, 1, 1), (3, 184, 80, 0, 1, 1)),
+    (3, 184, 80, 0, 1, 1),
     *((3, 480, 112, 1, 1, 1), (3, 672, 112, 1, 1, 1), (5, 672, 160, 1, 1, 2), (5, 960, 160, 1, 1, 1)),
     (5, 960, 160, 1, 1, 1),
 )
 _V3_SMALL = (
     *((3, 16, 16, 1, 0, 2), (3, 72, 24, 0, 0, 2), (3, 88, 24, 0, 0, 1), (5, 96, 40, 1, 1, 2), (5, 240, 40, 1, 1, 1)),
-    *(
-        (5, 240, 40, 1, 1, 1),
-        (5, 120, 48, 1, 1, 1),
-        (5, 144, 48, 1, 1, 1),
-        (5, 288, 96, 1, 1, 2),
-        (5, 576, 96, 1, 1, 1),
-    ),
-    (5, 576, 96, 1, 1, 1),
+    *((5, 240, 40, 1, 1, 1), (5, 120, 48, 1, 1, 1), (5, 144, 48, 1, 1, 1), (5, 288, 96, 1, 1, 2)),
+    *((5, 576, 96, 1, 1, 1), (5, 576, 96, 1, 1, 1)),
 )
 
 

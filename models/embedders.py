@@ -1,4 +1,4 @@
-"""What all embedders share: their input and outputs, the canary picture, and the means over a varied picture set."""
+"""What all embedders share: their outputs, the canary picture, and the means over a varied picture set."""
 
 from __future__ import annotations
 
@@ -28,36 +28,8 @@ PICTURES = (
     "rocket.jpg",
 )
 _CANARY = ("chelsea.png", 285, "Egyptian cat")  # number and name of the class in ImageNet
-_IMAGENET_MEAN = (0.485, 0.456, 0.406)
-_IMAGENET_STD = (0.229, 0.224, 0.225)
 _GRID = 3  # local windows per side of a picture
 _WINDOW = 0.25  # their size, as a share of the short side
-
-
-def unit_input(mean: float, divisor: float, side: int = 224) -> TensorSpec:
-    """RGB with one mean and one divisor for all channels."""
-    return TensorSpec(
-        name="image",
-        shape=(-1, 3, side, side),
-        layout="NCHW",
-        colour="RGB",
-        mean=(mean,) * 3,
-        scale=(1 / divisor,) * 3,
-        dims=("n", "channels", "height", "width"),
-    )
-
-
-def imagenet_input(side: int = 224) -> TensorSpec:
-    """RGB, ImageNet's mean and standard deviation, which are given for values of 0..1."""
-    return TensorSpec(
-        name="image",
-        shape=(-1, 3, side, side),
-        layout="NCHW",
-        colour="RGB",
-        mean=tuple(255 * m for m in _IMAGENET_MEAN),
-        scale=tuple(1 / (255 * s) for s in _IMAGENET_STD),
-        dims=("n", "channels", "height", "width"),
-    )
 
 
 def outputs(features: int, side: int, classes: int = 0) -> tuple[TensorSpec, ...]:

@@ -29,7 +29,11 @@ class Built:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One artefact of the zoo. `version` changes whenever what is written changes; `group`: ``default`` or ``more``."""
+    """One artefact of the zoo. `version` changes whenever what is written changes.
+
+    `group`: what it is fetched with: ``default``, ``npm`` (from that registry), ``seeded`` (no trained weights), or
+    ``more``.
+    """
 
     name: str
     role: str
@@ -94,7 +98,7 @@ def write_artefact(manifest: Manifest, files: dict[str, bytes]) -> None:
 
 
 def select(names: list[str]) -> list[Recipe]:
-    """Return the recipes of `names`: artefacts, ``default`` or ``all``.
+    """Return the recipes of `names`: artefacts, groups, or ``all``.
 
     Raises
     ------

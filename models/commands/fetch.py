@@ -15,7 +15,7 @@ def add(app: typer.Typer) -> None:
 
 
 def fetch(
-    names: Annotated[list[str], typer.Argument(help="default, all, or names that `models list` prints")],
+    names: Annotated[list[str], typer.Argument(help="default, all, or groups and names that `models list` prints")],
     source: Annotated[
         Path | None, typer.Option("--from", help="Folder of archives, where there is no registry.")
     ] = None,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from edge.errors import ModelError
 from edge.manifest import Manifest, TensorSpec
-from models.embedders import imagenet_input
 from models.export import Origin, write_embedder
+from models.inputs import imagenet_input
 
 _OPSET = 18
 

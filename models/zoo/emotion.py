@@ -11,6 +11,7 @@ import numpy.typing as npt
 from edge.errors import ModelError
 from edge.manifest import TensorSpec
 from models.archives import Store
+from models.inputs import picture_input
 from models.padding import same_pads
 from models.recipes import Built, Recipe
 
@@ -85,15 +86,7 @@ def _mini_xception(store: Store) -> Built:
             values[layer["name"]] = ("image", _SIDE)
         else:
             values[layer["name"]] = keras.add(layer, [values[source[0]] for source in layer["inbound_nodes"][0]])
-    picture = TensorSpec(
-        name="image",
-        shape=(-1, 1, _SIDE, _SIDE),
-        layout="NCHW",
-        colour="GRAY",
-        mean=(127.5,),
-        scale=(1 / 127.5,),
-        dims=("n", "channels", "height", "width"),
-    )
+    picture = picture_input(_SIDE, (127.5,), (1 / 127.5,))
     classes = TensorSpec(name="probabilities", shape=(-1, len(_LABELS)), dims=("n", "classes"))
     model = keras.graph.model((picture,), (classes,), "mini_xception")
     return Built(model.SerializeToString(), ".onnx", {"inputs": (picture,), "outputs": (classes,), "labels": _LABELS})

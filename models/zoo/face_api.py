@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from edge.manifest import TensorSpec
 from models.archives import Store
+from models.inputs import picture_input
 from models.padding import same_pads
 from models.recipes import Built, Recipe
 
@@ -30,15 +31,7 @@ def read_archive(store: Store, name: str, digits: str) -> Weights:
 
 
 def _input(side: int) -> TensorSpec:
-    return TensorSpec(
-        name="image",
-        shape=(-1, 3, side, side),
-        layout="NCHW",
-        colour="RGB",
-        mean=_MEAN,
-        scale=(1 / 255,) * 3,
-        dims=("n", "channels", "height", "width"),
-    )
+    return picture_input(side, _MEAN, (1 / 255,) * 3)
 
 
 def _expression(store: Store) -> Built:

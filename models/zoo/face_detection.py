@@ -6,6 +6,7 @@ from functools import partial
 
 from edge.manifest import TensorSpec
 from models.archives import Store
+from models.inputs import unit_input
 from models.recipes import Built, Recipe
 
 _BLAZEFACE = {
@@ -61,15 +62,7 @@ def _centerface(store: Store) -> Built:
                 dim.dim_param = label
     # Opset 9's batch normalisation equals 11's; IR 4 is what lets weights stay out of the inputs.
     onnx.checker.check_model(model)
-    picture = TensorSpec(
-        name="image",
-        shape=(-1, 3, -1, -1),
-        layout="NCHW",
-        colour="RGB",
-        mean=(0.0,) * 3,
-        scale=(1.0,) * 3,
-        dims=("n", "channels", "height", "width"),
-    )
+    picture = unit_input(0.0, 1.0, side=-1)
     outputs = tuple(
         TensorSpec(name=name, shape=(-1, channels, -1, -1), dims=("n", name, "height / 4", "width / 4"))
         for name, channels in _CENTERFACE_OUTPUTS.values()

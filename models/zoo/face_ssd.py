@@ -8,6 +8,7 @@ import numpy as np
 
 from edge.manifest import TensorSpec
 from models.archives import Store
+from models.inputs import unit_input
 from models.padding import same_pads
 from models.recipes import Built, Recipe
 from models.zoo.face_api import Weights, read_archive
@@ -43,15 +44,7 @@ def _detector(store: Store) -> Built:
     _decode(graph, boxes, weights["Output/extra_dim"][0])
     face = graph.op("Gather", classes, graph.weight(np.array([1], np.int64), "i"), axis=2)  # 0 is the background
     graph.op("Sigmoid", graph.op("Flatten", face), name="scores")
-    picture = TensorSpec(
-        name="image",
-        shape=(-1, 3, _SIDE, _SIDE),
-        layout="NCHW",
-        colour="RGB",
-        mean=(127.5,) * 3,
-        scale=(1 / 127.5,) * 3,
-        dims=("n", "channels", "height", "width"),
-    )
+    picture = unit_input(127.5, 127.5, _SIDE)
     outputs = (
         TensorSpec(name="boxes", shape=(-1, _ANCHORS, 4), dims=("n", "anchors", "x, y, width, height in px of 512")),
         TensorSpec(name="scores", shape=(-1, _ANCHORS), dims=("n", "anchors")),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from models.archives import Store
-from models.embedders import finish, outputs, unit_input
+from models.embedders import finish, outputs
+from models.inputs import unit_input
 from models.recipes import Built, Recipe
 
 _LAST = "tower_0/extern1/hard_swish/mul_1"
