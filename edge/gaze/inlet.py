@@ -30,6 +30,7 @@ PULL_S = 0.05  #: the thread wakes up so often
 DOUBLES_S = 0.6  #: a second outlet that answers within this makes a name ambiguous
 OPEN_S = 2.0
 SILENT_SAMPLES = 3  #: a slow stream, such as a heart rate, isn't silent before so many were due
+MAX_STAMP_S = 4.4e9  #: 140 years; what is further away is no time
 CORRECTION_S = 2.0  #: the time correction is read again so often
 #: On one machine answers take well under a millisecond: a stream that comes back is found and its clock compared in
 #: half a second, where LSL's own intervals, made for networks, take one and a half.
@@ -164,7 +165,7 @@ class LslInlet:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._resolver: Any = None
-        self._silent = False
+        self._silent = self._timeless = False
         self._correction_s = 0.0
         self._corrected_ns = 0
         self._heard_ns = monotonic_ns()
@@ -226,8 +227,17 @@ class LslInlet:
             self._silent, self._resolver = False, None
             self._note("back", {"stream": self._query.text, "uid": self.uid})
         self._correct()
-        stamps_ns = [round((t + self._correction_s) * NS_PER_S) for t in (stamp, *stamps)]
-        self._deliver([sample, *samples], stamps_ns, arrival_ns)
+        timed = [
+            (values, round((t + self._correction_s) * NS_PER_S))
+            for values, t in zip((sample, *samples), (stamp, *stamps), strict=True)
+            if abs(t) < MAX_STAMP_S  # which no nan is
+        ]
+        if len(timed) <= len(samples) and not self._timeless:
+            self._timeless = True
+            self._note("no_time", {"stream": self._query.text, "consequence": "samples without a time are left out"})
+        if timed:
+            kept, stamps_ns = zip(*timed, strict=True)
+            self._deliver(list(kept), list(stamps_ns), arrival_ns)
 
     def _correct(self) -> None:
         """Read the time correction, which LSL estimates in the background, and note a change of over 1 ms."""

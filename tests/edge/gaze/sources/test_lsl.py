@@ -139,6 +139,18 @@ def test_a_paused_outlet_is_silence_and_goes_on(name: str) -> None:
         assert all(b.x > a.x for a, b in pairwise(listener.samples))
 
 
+def test_samples_without_a_time_are_left_out_and_said_once(name: str) -> None:
+    with outlet(name, "tracker-1") as running, open_gaze(GazeConfig(source=f"lsl:{name}")) as source:
+        listener = Listener(source)
+        listener.until_more()
+        running.say("nan")
+        listener.until_note("no_time")
+        running.kill()
+        with outlet(name, "tracker-1"):
+            listener.until_more()
+        assert sum(note.kind == "no_time" for note in listener.notes) == 1
+
+
 def test_two_of_one_name_are_refused_and_can_be_pinned(name: str) -> None:
     with outlet(name, "left"), outlet(name, "right"):
         with pytest.raises(
