@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import envelope
+
 
 def add(app: typer.Typer) -> None:
     app.command("deface")(deface)
@@ -45,4 +47,5 @@ def deface(
                 f"required faces missed: {ours['missed']} against {theirs['missed']} of {ours['required']}"
             )
     if json:
-        write_json(json, {"machine": describe(), "clips": rows})
+        options = {"program": str(program), "boxes": str(boxes or ""), "repeats": repeats}
+        write_json(json, envelope("benchmark_deface", options, {"machine": describe(), "clips": rows}))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import envelope
+
 VELOCITIES = [30.0, 60.0, 90.0]
 
 
@@ -44,4 +46,5 @@ def fixations(
             counts = f"{row['velocity_deg_s']:g} | {row['n_device']} | {row['n_found']}"
             print(f"| {counts} | {row['event_f1']:.2f} | {row['onset_ms']:.0f} |")
     if json:
-        write_json(json, rows)
+        options = {"expert": str(expert or ""), "device": str(device or ""), "velocity": velocity}
+        write_json(json, envelope("benchmark_fixations", options, rows))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import Overrides
+from edge.commands.base import Overrides, envelope
 
 
 def add(app: typer.Typer) -> None:
@@ -31,4 +31,5 @@ def hard_faces(
         rows.append(row)
         print(f"{row['variant']:<20} {row['covered']:>4} of {row['n']} covered", flush=True)
     if json:
-        write_json(json, {"variants": rows})
+        options = {"pictures": str(pictures), "boxes": str(boxes), "set": set_ or []}
+        write_json(json, envelope("benchmark_hard_faces", options, {"variants": rows}))

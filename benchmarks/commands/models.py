@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edge.commands.base import ModelsDir
+from edge.commands.base import ModelsDir, envelope
 
 
 def add(app: typer.Typer) -> None:
@@ -42,7 +42,8 @@ def models(
     for row in result["rows"]:
         print(_line(row))
     if json:
-        write_json(json, result)
+        options = {"names": names or [], "samples": samples, "seconds": seconds, "pace": pace}
+        write_json(json, envelope("benchmark_models", options, result))
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import envelope
+
 
 def add(app: typer.Typer) -> None:
     app.command("pipeline")(pipeline)
@@ -31,4 +33,5 @@ def pipeline(
     for name, value in result["resident_mb"].items():
         print(f"{name}: {value:.0f} MB resident, {result['peak_resident_mb'][name]:.0f} MB at its peak")
     if json:
-        write_json(json, result)
+        options = {"seconds": seconds}
+        write_json(json, envelope("benchmark_pipeline", options, result))

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import envelope
+
 
 def add(app: typer.Typer) -> None:
     app.command("precision")(precision)
@@ -42,4 +44,5 @@ def precision(
         latency = f"{embed['p50']:9.2f}  {embed['p99']:7.2f}"
         print(f"{row['battery_percent']:6.0f}%  {latency}  {numbers}  {', '.join(row['artefacts'])}")
     if json:
-        write_json(json, result)
+        options = {"ladder": str(ladder), "battery": battery, "seconds": seconds}
+        write_json(json, envelope("benchmark_precision", options, result))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from edge.commands.base import envelope
+
 
 def add(app: typer.Typer) -> None:
     app.command("reidentify")(reidentify)
@@ -49,4 +51,5 @@ def reidentify(
                 f"{figures['hits']:>3} of {result['n']} ({low:.2f} to {high:.2f}), {verdict}"
             )
     if json:
-        write_json(json, result)
+        options = {"pictures": [str(p) for p in pictures or []], "demo": demo, "seed": seed}
+        write_json(json, envelope("benchmark_reidentify", options, result))

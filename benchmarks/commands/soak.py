@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import Overrides
+from edge.commands.base import Overrides, envelope
 
 
 def add(app: typer.Typer) -> None:
@@ -39,6 +39,7 @@ def soak(
     print(f"{verdict['growth_mb_per_10_min']:+.2f} MB in ten minutes after the warm-up")
     print(", ".join(f"{name} {'constant' if same else 'NOT constant'}" for name, same in verdict["constant"].items()))
     if json:
-        write_json(json, result)
+        options = {"minutes": minutes, "set": set_ or []}
+        write_json(json, envelope("benchmark_soak", options, result))
     if not verdict["passed"]:
         raise typer.Exit(1)

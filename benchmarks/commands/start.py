@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import Overrides
+from edge.commands.base import Overrides, envelope
 
 
 def add(app: typer.Typer) -> None:
@@ -33,4 +33,5 @@ def start(
         parts = ", ".join(f"{part} {result[label][part]:.3f}" for part in PARTS)
         print(f"{label}: {result[label]['total']:.3f} s ({parts})")
     if json:
-        write_json(json, result)
+        options = {"times": times, "set": set_ or []}
+        write_json(json, envelope("benchmark_start", options, result))

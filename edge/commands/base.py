@@ -98,9 +98,13 @@ def named_columns(text: str, meanings: str) -> dict[str, str]:
 
 
 def emit_json(schema: str, options: dict[str, Any], body: dict[str, Any], *, version: int = 1) -> None:
-    """Print one JSON object: `schema`, `version`, `options`, then `body`. NaN becomes null."""
-    document = {"schema": f"emogaze.{schema}", "version": version, "options": options, **body}
-    print(json.dumps(plain(document), ensure_ascii=False, allow_nan=False))
+    """Print one JSON object, as `envelope` makes it. NaN becomes null."""
+    print(json.dumps(plain(envelope(schema, options, body, version=version)), ensure_ascii=False, allow_nan=False))
+
+
+def envelope(schema: str, options: dict[str, Any], body: dict[str, Any], *, version: int = 1) -> dict[str, Any]:
+    """Return what every JSON document of a command is: `schema`, `version`, `options`, then `body`."""
+    return {"schema": f"emogaze.{schema}", "version": version, "options": options, **body}
 
 
 def progress(

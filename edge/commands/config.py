@@ -52,7 +52,7 @@ def check(file: Path, json: Json = False) -> None:
 
     found = cautions(load(file))
     if json:
-        emit_json("config-check", {"file": str(file)}, {"ok": True, "cautions": found})
+        emit_json("config_check", {"file": str(file)}, {"ok": True, "cautions": found})
         return
     print(f"{file}: every setting is known and in bounds")
     for caution in found:

@@ -45,7 +45,10 @@ def test_prints_and_writes_what_it_measured(data: Path, tmp_path: Path) -> None:
     expert = data / "gaze" / "irf_eyelink_1000hz" / "lookAtPoint_EL_S1.npy"
     done = CliRunner().invoke(app, ["fixations", "--expert", str(expert), "--json", str(tmp_path / "a.json")])
     assert done.exit_code == 0, done.output
-    rows = json.loads((tmp_path / "a.json").read_text())["expert"]
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert (document["schema"], document["version"]) == ("emogaze.benchmark_fixations", 1)
+    assert document["options"]["expert"] == str(expert)
+    rows = document["expert"]
     assert [row["merge"] for row in rows] == [False, True]
     assert f"{rows[0]['kappa']:.3f}" in done.output
 

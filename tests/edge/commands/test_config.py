@@ -65,7 +65,7 @@ def test_shown_as_json(file: Path) -> None:
 
 def test_checked_as_json(file: Path) -> None:
     assert json.loads(config("check", file, "--json")) == {
-        "schema": "emogaze.config-check",
+        "schema": "emogaze.config_check",
         "version": 1,
         "options": {"file": str(file)},
         "ok": True,
