@@ -110,7 +110,8 @@ def run_all(config: CombinedConfig, base: Path, out: Path, engine: Engine) -> Co
     from host_tools.evaluate.output import run as evaluate
     from host_tools.memo.report import write_report
     from host_tools.memo.run import run_benchmark, write_results
-    from host_tools.memo.settings import MemoSettings, read_settings
+    from host_tools.memo.settings import MemoSettings
+    from host_tools.settings import read_settings
 
     memo_file, cawf1_file = base / config.memo, base / config.cawf1
     memo_settings, cawf1_settings = read_settings(memo_file, MemoSettings), evaluation_config.load(cawf1_file)

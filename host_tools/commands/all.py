@@ -22,7 +22,7 @@ def run(
     """Rerun MEMO-Bench and the cawF1 benchmark, and show the models of both on one page."""
     from host_tools.combined import CombinedConfig, run_all
     from host_tools.engine import Engine
-    from host_tools.memo.settings import read_settings
+    from host_tools.settings import read_settings
 
     where = Engine.of(engine, jobs, devices)
     combined = run_all(read_settings(config, CombinedConfig), config.parent, out, where)

@@ -160,7 +160,8 @@ def _judge(
 ) -> None:
     from host_tools.engine import Engine
     from host_tools.memo.run import document, run_benchmark, write_results
-    from host_tools.memo.settings import MemoSettings, read_settings
+    from host_tools.memo.settings import MemoSettings
+    from host_tools.settings import read_settings
 
     settings = read_settings(config, MemoSettings)
     result = run_benchmark(settings, config, steps=steps, may_ask=may_ask, engine=Engine(*where))

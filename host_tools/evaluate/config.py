@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from edge.config import EnvironmentConfig, ModelsConfig, ScoreConfig, Section
-from edge.config_files import parse_toml
 from edge.errors import ConfigError
+from host_tools.settings import read_settings
 
 AttentionSource = Literal["predicted", "gradcam", "observed", "retrieved"]
 Match = Literal["optimal", "nearest", "order"]
@@ -95,10 +95,7 @@ def load(path: Path) -> EvaluateConfig:
     ConfigError
         An unknown key, a value out of bounds, no system, two of one name, or a baseline that is none of them.
     """
-    try:
-        config = msgspec.convert(parse_toml(path), EvaluateConfig)
-    except msgspec.ValidationError as error:
-        raise ConfigError(str(path), str(error).replace("`$.", "`")) from None
+    config = read_settings(path, EvaluateConfig)
     names = [system.name for system in config.systems]
     if not names or len(set(names)) != len(names):
         raise ConfigError(f"{path} systems", "need different names", expected="at least one", got=", ".join(names))

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Literal, TypeVar
-
-import msgspec
+from typing import Annotated, Literal
 
 from edge.config import Section
-from edge.config_files import parse_toml
-from edge.errors import ConfigError
 from host_tools.memo.mos import Options
-
-T = TypeVar("T", bound=Section)
-
-
-def says(text: str, *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
-    return msgspec.Meta(description=text, ge=ge, le=le)
-
+from host_tools.settings import says
 
 #: How the file names of the public archive are read, unless an index says more.
 FILE_NAMES = r"(?P<model>[^_]+)_(?P<emotion>[A-Za-z]+)_(?P<prompt>\d+)"
@@ -101,17 +90,3 @@ class MemoSettings(Section, frozen=True):
     statistics: StatisticsSettings = StatisticsSettings()
     generation: GenerationSettings = GenerationSettings()
     understanding: UnderstandingSettings = UnderstandingSettings()
-
-
-def read_settings(path: Path, kind: type[T]) -> T:
-    """Read a TOML file of settings.
-
-    Raises
-    ------
-    ConfigError
-        A file that can't be read, an unknown key, or a value of the wrong type or out of bounds.
-    """
-    try:
-        return msgspec.convert(parse_toml(path), kind)
-    except msgspec.ValidationError as error:
-        raise ConfigError(str(path), str(error).replace("`$.", "`")) from None

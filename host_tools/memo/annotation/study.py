@@ -15,10 +15,10 @@ from typing import Any
 
 from edge.errors import DataError, KeyFileError
 from host_tools.memo.annotation.rules import Gate, Progress, Rules, gate, order, training_left
+from host_tools.memo.archive import PICTURE_TYPES
 from host_tools.memo.classes import CLASSES, find_class
 from host_tools.tables import read_table, write_csv
 
-PICTURE_TYPES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
 AGE_BANDS = ("", "18-24", "25-34", "35-44", "45-54", "55-64", "65+")
 GENDERS = ("", "female", "male", "other")
 SCALE = range(6)

@@ -6,12 +6,9 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
-
 from edge.config import Section
-from edge.config_files import parse_toml
 from edge.errors import ConfigError
-from host_tools.memo.settings import says
+from host_tools.settings import read_settings, says
 
 SHIPPED = Path(__file__).parents[1] / "models.toml"
 
@@ -72,7 +69,7 @@ def load_profiles(extra: Path | None = None) -> Profiles:
     files = [SHIPPED, *([extra] if extra else [])]
     merged: dict[str, Any] = {"generators": {}, "multimodal": {}}
     for file in files:
-        read = _convert(file)
+        read = read_settings(file, Profiles)
         merged["generators"] |= read.generators
         merged["multimodal"] |= read.multimodal
     return Profiles(**merged)
@@ -91,10 +88,3 @@ def api_key(variable: str, user: str) -> str:
     if key := os.environ.get(variable, ""):
         return key
     raise ConfigError(variable, "the API key is missing", fix=f"export it, or take {user} out of the configuration")
-
-
-def _convert(file: Path) -> Profiles:
-    try:
-        return msgspec.convert(parse_toml(file), Profiles)
-    except msgspec.ValidationError as error:
-        raise ConfigError(str(file), str(error).replace("`$.", "`")) from None

@@ -20,9 +20,6 @@ REFUSALS = frozenset(
     {"content_filter", "content_policy_violation", "moderation_blocked", "ResponsibleAIPolicyViolation"}
 )
 
-#: Codes by which servers say that they won't, for policy's sake.
-REFUSALS = frozenset({"content_filter", "content_policy_violation", "moderation_blocked"})
-
 
 class NoAnswerError(EmoGazeError):
     """A question got no answer although it was asked often enough; the next question may."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from edge.errors import ConfigError
-from host_tools.memo.settings import MemoSettings, read_settings
+from host_tools.memo.settings import MemoSettings
+from host_tools.settings import read_settings
 
 ROOT = Path(__file__).parents[3]
 
