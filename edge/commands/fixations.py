@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from edge.commands.base import Json, as_overrides, emit_json, named_columns
+from edge.commands.base import Json, as_overrides, emit_json, named_columns, progress
 
 
 def add(app: typer.Typer) -> None:
@@ -51,7 +51,7 @@ def fixations(
         mapping = open_mapping(source, config.gaze)
         if source.doubt:
             print(f"emogaze fixations: {file} {source.doubt}", file=sys.stderr)
-        result = detect(map(mapping, source), config.fixations, source.info.hz_declared)
+        result = detect(map(mapping, progress(source, "fixations")), config.fixations, source.info.hz_declared)
     options = {
         **{key: getattr(config.gaze, key) for key in ("columns", "time_unit", "origin", "geometry")},
         "frame": source.info.frame,

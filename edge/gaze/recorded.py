@@ -104,6 +104,10 @@ class RecordedGaze(GazeSource):
         while not self.ended:
             yield from self._take(min(self._next + CHUNK, len(self._t_ns)))
 
+    def __length_hint__(self) -> int:
+        """Return how many samples are left, for who shows progress."""
+        return len(self._t_ns) - self._next
+
     @property
     def ended(self) -> bool:
         return self._next >= len(self._t_ns)

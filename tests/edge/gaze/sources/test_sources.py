@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from operator import length_hint
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,9 @@ def test_tables_of_all_kinds(tmp_path: Path, text: str) -> None:
     file = tmp_path / "gaze.csv"
     file.write_text(text, encoding="utf-8", newline="")
     with open_gaze(GazeConfig(source=str(file), time_unit="ms", units="deg")) as source:
+        assert length_hint(source) == 2
         assert [(r.t_ns, r.x, r.y) for r in source.read_until(END)] == [(0, 1.5, 2.0), (10_000_000, 2.5, 3.0)]
+        assert length_hint(source) == 0
 
 
 def test_missing_values_are_invalid_samples(tmp_path: Path) -> None:
