@@ -64,7 +64,8 @@ def fixations(
     if json:
         emit_json("fixations", options, body(result))
         return
-    print(f"{file}: {result.n_samples} samples ({result.n_invalid} invalid) at {result.hz_measured:.1f} Hz")
+    simulated = "simulated " if source.info.simulated else ""
+    print(f"{file}: {result.n_samples} {simulated}samples ({result.n_invalid} invalid) at {result.hz_measured:.1f} Hz")
     print(f"{len(result.fixations)} fixations, {len(result.blinks)} blinks, {len(result.gaps)} gaps")
     for f in result.fixations:
         start_s, length_ms = f.start_ns / 1e9, (f.end_ns - f.start_ns) / 1e6

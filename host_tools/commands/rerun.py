@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from edge.commands.base import Json, StudyIdentity, emit_json
+from edge.commands.base import Json, StudyIdentity, emit_json, progress
 
 
 def add(app: typer.Typer) -> None:
@@ -26,7 +26,7 @@ def rerun(
     from edge.session.read import open_log
     from host_tools.rerun import rerun as recompute
 
-    outcome, scores = recompute(open_log(events, identity), str(events), cache=cache)
+    outcome, scores = recompute(progress(open_log(events, identity), "rerun"), str(events), cache=cache)
     if json:
         options = {"events": str(events), "cache": str(cache or "")}
         fields = asdict(outcome)

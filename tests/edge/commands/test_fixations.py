@@ -51,6 +51,12 @@ def test_pixels_with_geometry_and_threshold(tmp_path: Path) -> None:
     assert (fixation["x_px"], fixation["x_deg"]) == (500, 0)
 
 
+def test_simulated_gaze_is_called_so(tmp_path: Path) -> None:
+    file = tmp_path / "gaze.csv"
+    file.write_text("# simulated: yes\n# time_unit: s\n# frame: direction\n# units: deg\nt,x,y\n0,1,2\n0.01,1,2\n")
+    assert "2 simulated samples (0 invalid) at 100.0 Hz" in emogaze(file).stdout
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
