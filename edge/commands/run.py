@@ -43,11 +43,11 @@ def run(
         raise ConfigError(" and ".join(unset.values()), problem, fix=fix)
     refuse_overwriting(settings, config)
     harden_process()
-    with private_files(), stop_on_signals() as stop:  # a live run ends by a signal, and has its own way to
+    with private_files(), stop_on_signals() as stop:
         if is_live(settings.scene):
             from edge.live.run import run_live
 
-            summary = run_live(settings)
+            summary = run_live(settings, stop)
         else:
             from edge.app import run as run_files
 

@@ -21,14 +21,22 @@ from edge.live.start import Start, Stopped
 from edge.live.supervisor import Supervisor
 from edge.outputs import Emitter, refused_sinks, without_sinks
 from edge.pipeline import Step
-from edge.stopping import stop_on_signals
+from edge.stopping import StopSignal
 from edge.summary import Summary, written_at_end
 
 log = logging.getLogger(__name__)
 
 
-def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -> Summary:
+def run_live(config: Config, stop: StopSignal, *, on_step: Callable[[Step], None] | None = None) -> Summary:
     """Run on live sources until stopped by a signal, the control socket or the end of a paced clip.
+
+    Parameters
+    ----------
+    config : Config
+    stop : StopSignal
+        What a signal sets, of who has listened since before the imports: one that comes meanwhile counts too.
+    on_step : callable, optional
+        Gets what the score recipe found, picture by picture.
 
     Raises
     ------
@@ -42,7 +50,6 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
     summary = Summary(refused_sinks=refused, events=sinks.events, video=sinks.video, summary=sinks.summary)
     with ExitStack() as stack:
         stack.enter_context(closing(logs.set_up(config.live.log_level, config.live.log_format)))
-        stop = stack.enter_context(stop_on_signals()).event
         stack.enter_context(written_at_end(summary, config))
         emitter = Emitter([])
         supervisor = stack.enter_context(closing(Supervisor(config, emitter, summary)))
@@ -50,9 +57,9 @@ def run_live(config: Config, *, on_step: Callable[[Step], None] | None = None) -
         stack.callback(lambda: summary.sink_errors.update(supervisor.sink_errors))
         stack.callback(emitter.close)
         try:
-            start = Start(config, emitter, supervisor, control, stop)
-            LiveLoop(start.open(summary, stack), stop).run(on_step)
-            if not summary.frames and not stop.is_set():
+            start = Start(config, emitter, supervisor, control, stop.event)
+            LiveLoop(start.open(summary, stack), stop.event).run(on_step)
+            if not summary.frames and not stop.event.is_set():
                 raise StalledError(public_name(config.scene.source), "ended before the first score")
         except Stopped:
             summary.missing = "; ".join(f"{c.component}: {c.reason}" for c in supervisor.health.complaints)

@@ -223,6 +223,7 @@ def fresh_recipient(study: tuple[str, ...]) -> tuple[str, bytes]:
         text=True,
         check=False,
         timeout=60,
+        start_new_session=True,  # Ctrl-C in a terminal is for this process, which ends when it can
     )
     lines = child.stdout.split()
     if child.returncode != 0 or len(lines) != 2:

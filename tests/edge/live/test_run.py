@@ -442,3 +442,18 @@ def test_a_camera_that_is_not_there_is_named_while_gaze_is_looked_for_and_the_ru
     runtime.end()
     assert runtime.process.returncode == 4
     assert json.dumps(list(runtime.folder.glob("events*"))) == "[]"
+
+
+def test_a_signal_that_comes_while_the_live_part_is_imported_is_obeyed(inputs: Path, tmp_path: Path) -> None:
+    code = (
+        "import signal, edge.capture as capture, edge.cli as cli\n"
+        "ask = capture.is_live\n"
+        "capture.is_live = lambda scene: (signal.raise_signal(signal.SIGTERM), ask(scene))[1]\n"
+        "cli.main()"
+    )
+    settings = {"scene.source": "http://127.0.0.1:9/", "gaze.source": f"paced:{inputs}/gaze.csv"}
+    settings["live.control"] = str(tmp_path / "c.sock")
+    words = [word for key, value in settings.items() for word in ("--set", f"{key}='{value}'")]
+    command = [sys.executable, "-c", code, "run", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.stdout.startswith("ended before the first score"), done.stderr
