@@ -6,6 +6,7 @@ the same files give the same events.
 
 from __future__ import annotations
 
+import math
 import platform
 import sys
 from collections.abc import Callable, Iterator
@@ -45,6 +46,7 @@ from edge.stopping import StopSignal
 from edge.summary import Summary, written_at_end
 from edge.telemetry import TelemetrySource, open_telemetry
 
+DECLARED_SLACK_S = 1.0  #: by which a clip may last longer than it declares
 #: Takes pictures and how many there should be (None: nobody knows), and gives them one by one.
 Watch = Callable[[Iterator[Frame], int | None], Iterator[Frame]]
 
@@ -93,6 +95,7 @@ def run(
         if gaze.info.live:
             fix = f'play the clip as if live: scene.source = "paced:{config.scene.source}"'
             raise ConfigError("scene.source", "is a recording, but gaze is live", fix=fix)
+        refuse_apart(config, scene.info, gaze.span_ns)
         size = (scene.info.width, scene.info.height)
         mapping = open_mapping(gaze, config.gaze, size)
         if gaze.doubt:
@@ -123,6 +126,33 @@ def run(
         loop.run(inputs, on_step, stop or StopSignal(), watch)
         summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active
     return summary
+
+
+def refuse_apart(config: Config, info: FrameInfo, span_ns: tuple[int, int] | None) -> None:
+    """Refuse at once gaze that can't lie within the clip; the loop refuses what only decoding shows.
+
+    Raises
+    ------
+    SourceError
+    """
+    if span_ns is None:
+        return
+    first_s, last_s = (t_ns / NS_PER_S for t_ns in span_ns)
+    declared_s = info.n_frames / info.declared_hz if info.n_frames and info.declared_hz else math.inf
+    end_s = min(config.scene.end_s or math.inf, declared_s)
+    if last_s < config.scene.start_s or first_s > end_s + DECLARED_SLACK_S:
+        raise no_overlap(config, end_s)
+
+
+def no_overlap(config: Config, end_s: float) -> SourceError:
+    """Return what is said of gaze that lies outside the clip's played part, which ends at `end_s` (inf: not known)."""
+    span = f"{config.scene.start_s:g} to {end_s:.3f} s" if math.isfinite(end_s) else f"{config.scene.start_s:g} s on,"
+    return SourceError(
+        config.gaze.source,
+        "no gaze sample lies within the clip's time",
+        expected=f"samples from {span} of the clip",
+        fix="check time_unit and offset_ms",
+    )
 
 
 class FileLoop:
@@ -168,12 +198,7 @@ class FileLoop:
         if not self._summary.frames:
             raise SourceError(self._config.scene.source, "holds no picture in the given span")
         if not overlaps:
-            raise SourceError(
-                self._config.gaze.source,
-                "no gaze sample lies within the clip's time",
-                expected=f"samples between {start_ns / NS_PER_S:g} and {t_ns / NS_PER_S:.3f} s of the clip",
-                fix="check time_unit and offset_ms",
-            )
+            raise no_overlap(self._config, t_ns / NS_PER_S)
         self._finish(t_ns)
 
     def _read(self, scene: FrameSource, stop: StopSignal) -> Iterator[Frame]:

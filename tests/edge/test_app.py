@@ -195,14 +195,22 @@ def test_bad_input_ends_in_one_line_and_leaves_nothing_whole(
     assert not (tmp_path / "summary.json").exists()
 
 
-@pytest.mark.parametrize("start_s", [100.0, -9.0, 0.9], ids=["after it", "before it", "before the part that is played"])
-def test_gaze_that_does_not_overlap_the_clip(inputs: Path, tmp_path: Path, start_s: float) -> None:
+@pytest.mark.parametrize(
+    ("start_s", "left"),
+    [
+        pytest.param(100.0, [], id="long after it"),
+        pytest.param(-9.0, [], id="before it"),
+        pytest.param(0.9, [], id="before the part that is played"),
+        pytest.param(2.9, ["events.ndjson.part", "redacted.part.mp4"], id="just after it"),  # only decoding shows it
+    ],
+)
+def test_gaze_that_does_not_overlap_the_clip(inputs: Path, tmp_path: Path, start_s: float, left: list[str]) -> None:
     geometry = "camera = {width_px = 640, height_px = 360, hfov_deg = 60.0}"
     more = (f"gaze.source='{shifted_gaze(tmp_path, start_s)}'", f"gaze.geometry='{geometry}'", "gaze.time_unit=s")
     more = (*more, "scene.end_s=2.1")
     with pytest.raises(EmoGazeError, match="no gaze sample lies within the clip's time"):
         run(settings(inputs, tmp_path, *more))
-    assert not (tmp_path / "events.ndjson").exists()
+    assert {path.name for path in tmp_path.iterdir()} - {"shifted.csv"} == set(left)
 
 
 def test_sinks_are_off_by_default() -> None:

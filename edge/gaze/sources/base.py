@@ -59,6 +59,11 @@ class GazeSource(ABC):
     def ended(self) -> bool:
         """Whether no sample will come any more."""
 
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """First and last time of a recording; None where they aren't known."""
+        return None
+
     def notes(self) -> list[StreamNote]:
         """Return what happened to a live stream since the last call: silence, loss, return, time correction."""
         return []
