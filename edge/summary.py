@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.config import Config
+from edge.dp.sink import EXACT
 from edge.errors import SinkError
 from edge.files import json_text
 from edge.output_file import OutputFile, recipients_for
@@ -119,8 +120,10 @@ def written_at_end(summary: Summary, config: Config) -> Iterator[None]:
         file.close(whole=False, keep=False)
         raise
     try:
+        hidden = EXACT if config.dp.epsilon else frozenset()
+        told = {name: value for name, value in summary.as_dict().items() if name not in hidden}
         with suppress(OSError):  # `close` tells it
-            file.write(json_text(summary.as_dict()).encode())
+            file.write(json_text(told).encode())
         file.close(whole=True, keep=False)
     except SinkError as error:
         summary.sink_errors["summary"] = str(error)

@@ -16,8 +16,8 @@ from edge.sinks.base import Sink
 
 #: Kinds that say nothing of gaze. Everything else stays behind, so a new kind does until it is listed here.
 PASSED = frozenset({"session", "end", "health", "stream", "deadline_missed", "mark", "restart"})
-#: What counts fixations, or pictures by what was looked at, in the payload of one that passes.
-COUNTS = frozenset({"fixations", "scores", "fcc_undefined"})
+#: What follows from gaze in the payload of one that passes, and in a run's summary.
+EXACT = frozenset({"fixations", "scores", "fcc_mean", "fcc_undefined", "faces_covered"})
 KIND = "private_gaze"
 
 
@@ -61,7 +61,7 @@ class PrivateSink(Sink):
             sink.close()
 
     def _pass_on(self, event: Event) -> None:
-        payload = {name: value for name, value in event.payload.items() if name not in COUNTS}
+        payload = {name: value for name, value in event.payload.items() if name not in EXACT}
         for sink in self._sinks:
             sink.event(replace(event, payload=payload))
 

@@ -46,6 +46,16 @@ def test_the_summary_is_there_once_the_run_has_ended_well(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_differential_privacy_leaves_what_follows_from_gaze_out_of_the_file(tmp_path):
+    path = tmp_path / "s.json"
+    settings = from_dict({"sinks": {"summary": str(path)}, "dp": {"epsilon": 1.0}}, thing="test")
+    with written_at_end(Summary(frames=3, scores=2, fcc_mean=0.5, fixations=1), settings):
+        pass
+    told = json.loads(path.read_text())
+    assert told["frames"] == 3
+    assert not {"scores", "fcc_mean", "fixations", "fcc_undefined", "faces_covered"} & told.keys()
+
+
 def test_a_run_that_failed_leaves_the_summary_of_the_one_before(tmp_path):
     path = tmp_path / "s.json"
     path.write_text("before")
