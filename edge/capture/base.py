@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
+from edge.errors import SourceError
 from edge.records import Frame, Image
 
 
@@ -121,9 +122,18 @@ def public_name(source: str) -> str:
 
     >>> public_name("rtsp://admin:secret@10.0.0.7:554/ch1?token=1")
     'rtsp://10.0.0.7:554/ch1'
+
+    Raises
+    ------
+    SourceError
+        It begins like a URL and is none.
     """
     source = _CREDENTIALS.sub("://", source)
     if not _URL.match(source):
         return source
-    parts = urlsplit(source)
+    try:
+        parts = urlsplit(source)
+    except ValueError as error:
+        problem = f"is no address: {error}"
+        raise SourceError(source, problem, expected="such as http://HOST:PORT/PATH") from None
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -80,7 +80,7 @@ class HttpReader(Reader):
         kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         try:
             connection = kind(url.hostname or "", url.port, timeout=CONNECT_TIMEOUT_S)
-        except ValueError as error:
+        except (ValueError, http.client.InvalidURL) as error:
             raise SourceError(self._name, f"is no address: {error}", expected="http://HOST:PORT/PATH") from None
         try:
             connection.connect()

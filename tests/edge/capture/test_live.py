@@ -214,9 +214,10 @@ def test_what_waiting_cannot_mend_is_refused_after_two_tries(answer, said):
             assert "secret" not in str(caught.value)
 
 
-def test_an_address_that_is_none_is_refused():
-    with pytest.raises(SourceError, match=r"^http://127\.0\.0\.1:8x/: is no address: "):
-        http.open_reader(SceneConfig(source="http://127.0.0.1:8x/"))
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8x/", "http://a b/"], ids=["port", "space"])
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(SourceError, match=f"^{url}: is no address: "):
+        http.open_reader(SceneConfig(source=url))
 
 
 def _answer(listener, answer):

@@ -127,3 +127,8 @@ def test_lateness_forgets_what_is_half_a_minute_old():
 )
 def test_names_show_no_credentials(source, shown):
     assert public_name(source) == shown
+
+
+def test_what_begins_like_a_url_and_is_none_is_told_without_its_password():
+    with pytest.raises(SourceError, match=r"^http://\[::1: is no address: Invalid IPv6 URL"):
+        public_name("http://me:secret@[::1")
