@@ -28,9 +28,7 @@ def _spec(spec: dict[str, Any]) -> tuple[Any, str, str]:
     if "enum" in spec:
         bounds = " | ".join(repr(v) for v in spec["enum"])
     else:
-        bounds = " ".join(
-            f"{sign} {spec[key]:g}" for key, sign in (("minimum", ">="), ("maximum", "<=")) if key in spec
-        )
+        bounds = " to ".join(f"{spec[key]:.15g}" for key in ("minimum", "maximum") if key in spec)
     return spec.get("default"), bounds, spec.get("description", "")
 
 

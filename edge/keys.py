@@ -301,7 +301,7 @@ class KeyRing:
                 str(path),
                 f"names {len(set(found.values()))} recipient(s)",
                 expected=f"at least {MIN_RECIPIENTS}, one of them for escrow",
-                fix="`emogaze keys recipient NAME age1...` adds one; `age-keygen` makes them, away from the device",
+                fix="`emogaze keys recipient NAME age1...` adds one; `emogaze keys identity` makes them elsewhere",
             )
         return found
 

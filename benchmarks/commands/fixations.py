@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -40,11 +41,12 @@ def fixations(
     if device:
         rows["device"] = [with_device(device, FixationConfig(merge=False, velocity_deg_s=v)) for v in velocity]
         print(
-            "| deg/s, no merging | device's | found | event F1 | median onset difference, ms |\n|---|---|---|---|---|"
+            "\n| deg/s, no merging | device's | found | event F1 | median onset difference, ms |\n|---|---|---|---|---|"
         )
         for row in rows["device"]:
+            onset = "-" if math.isnan(row["onset_ms"]) else f"{row['onset_ms']:.0f}"
             counts = f"{row['velocity_deg_s']:g} | {row['n_device']} | {row['n_found']}"
-            print(f"| {counts} | {row['event_f1']:.2f} | {row['onset_ms']:.0f} |")
+            print(f"| {counts} | {row['event_f1']:.2f} | {onset} |")
     if json:
         options = {"expert": str(expert or ""), "device": str(device or ""), "velocity": velocity}
         write_json(json, envelope("benchmark_fixations", options, rows))

@@ -118,9 +118,9 @@ def _unfit(path: Path) -> str:
     if path.name.startswith("."):
         return "a hidden file"
     if is_clip(str(path)):
-        return "a clip, to be given by itself"
+        return "a clip (give clips one at a time)"
     if path.suffix.lower() not in SUFFIXES:
-        return f"of no kind of picture that is known here ({path.suffix or 'no suffix'})"
+        return f"not a known kind of picture ({path.suffix or 'no suffix'})"
     return ""
 
 

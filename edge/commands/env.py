@@ -66,7 +66,7 @@ def build(
             if cover:
                 views = environment_build.keep_covered(views, cover)
             others = environment_build.read_views(other) if other else environment_build.canary_view(model.manifest)
-            shown = progress(views, models.embedder)
+            shown = progress(views, f"{models.embedder}: views")
             embedder = Embedder(model, settings.score)
             yield environment_build.build(embedder, shown, settings.score, regions=named, others=others)
             model.close()
@@ -132,12 +132,17 @@ def _print(infos: list[Any], options: dict[str, Any], json: bool) -> None:
         emit_json("env", options, {**describe(infos[0]), "other_artefacts": others})
         return
     for info in infos:
-        values = describe(info)
-        separation = values.pop("separation")
-        for key, value in values.items():
-            print(f"{key:13} {', '.join(value) if isinstance(value, tuple) else value}")
-        print("separation    " + ", ".join(f"{key} {_number(value)}" for key, value in separation.items()))
+        print("\n".join(_lines(info)))
 
 
-def _number(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else "none" if value is None else str(value)
+def _lines(info: Any) -> list[str]:
+    """Return one cache in words: what is in it, and whether the score can discriminate there."""
+    told, regions = info.separation, ", ".join(info.regions) or "none"
+    pairs = f"{told['n_matched']} and {told['n_mismatched']} pairs"
+    cosines = f"mean cosines {told['mean_matched']:.2f} and {told['mean_mismatched']:.2f}"
+    return [
+        f"{info.embedder_id} ({info.precision}): {info.n_entries} windows of {info.n_views} views",
+        f"  embedding {info.embedding}, window {info.window}, regions: {regions}",
+        f"  matched against mismatched windows: AUC {told['auc']:.3f} (0.5 is chance), {cosines}; {pairs}",
+        f"  best matches against another environment's: AUC {told['auc_retrieved']:.3f} ({told['retrieved_against']})",
+    ]

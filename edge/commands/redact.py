@@ -59,7 +59,7 @@ def redact(
         if figures:
             _print_audit(figures)
     for path, reason in skipped.items():
-        print(f"emogaze redact: {path}: skipped, {reason}", file=sys.stderr)
+        print(f"emogaze redact: {path}: skipped: {reason}", file=sys.stderr)
     for problem in failed.values():
         print(f"emogaze redact: failed: {problem}", file=sys.stderr)
     if failed:
@@ -73,11 +73,16 @@ def _lines(reasons: dict[str, str]) -> list[dict[str, str]]:
 def _print_reports(reports: list[Report]) -> None:
     for report in reports:
         covered, withheld = report.faces_covered, report.frames_withheld
-        print(f"{report.output}: {len(report.frames)} pictures, {covered} faces covered, {withheld} pictures withheld")
+        pictures = f"{_count(len(report.frames), 'picture')}, {_count(covered, 'face')} covered"
+        print(f"{report.output}: {pictures}, {_count(withheld, 'picture')} withheld")
         removed = f"left behind: {', '.join(report.removed)}" if report.removed else ""
         sound = {"dropped": "the sound was dropped", "kept": "the sound was kept"}.get(report.audio, "")
         for note in filter(None, [report.note, sound, removed, *report.withheld_reasons]):
             print(f"  {note}")
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _auditor(settings: Config, boxes: Path | None) -> Auditor:

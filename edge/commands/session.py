@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -215,10 +216,18 @@ def audit(dir: KeysDir = "", json: Json = False) -> None:
         emit_json("audit", {}, {"lines": log.lines, "problem": log.problem})
     else:
         for line in log.lines:
-            print(" ".join(f"{key}={line[key]}" for key in line if key not in ("prev", "sig")))
+            print(_audit_line(line))
         if log.problem:
             print(f"BROKEN: {log.problem}")
     raise typer.Exit(4 if log.problem else 0)
+
+
+def _audit_line(line: dict[str, Any]) -> str:
+    """Return a line of the audit log as number, time (UTC), what was done, and its particulars."""
+    stamp = datetime.fromtimestamp(line["unix"], tz=timezone.utc)
+    rest = {key: line[key] for key in line if key not in ("n", "unix", "kind", "prev", "sig")}
+    shown = (f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in rest.items())
+    return f"{line['n']:4} {stamp:%Y-%m-%dT%H:%M:%SZ} {line['kind']:<14} {' '.join(shown)}"
 
 
 def _exit_as_verify(session: Path, identity: Path, dir: str) -> None:

@@ -29,6 +29,8 @@ STREAM_COLUMNS = (
     ("dropped", "dropped", "d"),
     ("age ms", "age_ms", ".0f"),
 )
+#: What of it the view shows, so that it fits 80 columns; `emogaze control status` tells the rest.
+VIEW_COLUMNS = [c for c in STREAM_COLUMNS if c[1] not in ("declared_hz", "drift_ppm", "reordered")]
 NEWS = 8
 
 
@@ -131,11 +133,11 @@ class View:
         if not self.health:
             return Group(Text(f"waiting for {self.address} ..."))
         colour = {"ready": "green", "degraded": "yellow", "failed": "red"}.get(self.health["state"], "cyan")
-        streams = Table(box=None, pad_edge=False)
-        for title, _, form in STREAM_COLUMNS:
-            streams.add_column(title, justify="right" if form else "left")
+        streams = Table(box=None, pad_edge=False, collapse_padding=True)
+        for title, _, form in VIEW_COLUMNS:
+            streams.add_column(title, justify="right" if form else "left", no_wrap=not form)
         for row in self.health.get("streams", []):
-            streams.add_row(*(_cell(row.get(key), form) for _, key, form in STREAM_COLUMNS))
+            streams.add_row(*(_cell(row.get(key), form) for _, key, form in VIEW_COLUMNS))
         lines = [Text(line) for line in score_lines(self.score)]
         head = Text.assemble(("● ", colour), (state_line(self.health), f"bold {colour}"))
         lost = f"; this view lost {self.lost} of {self.received + self.lost} messages"
@@ -181,7 +183,8 @@ def status_lines(status: dict[str, Any]) -> list[str]:
     recall = f"recall at {_cell(status.get('recall_hz'), '.1f')} Hz"
     lines.append(f"redaction: {status.get('pictures_dropped', 0)} pictures dropped, {recall}")
     for row in status.get("streams", []):
-        cells = (f"{title} {_cell(row.get(key), form)}" for title, key, form in STREAM_COLUMNS[1:])
+        told = row | {"declared_hz": row.get("declared_hz") or None}  # 0: nobody declared one
+        cells = (f"{title} {_cell(told.get(key), form)}" for title, key, form in STREAM_COLUMNS[1:])
         lines.append(f"{row['name']}: " + ", ".join(cell for cell in cells if not cell.endswith(" -")))
     for name, sink in status.get("sinks", {}).items():
         lines.append(f"sink {name}: {sink['dropped']} dropped" + (f", {sink['error']}" if sink["error"] else ""))

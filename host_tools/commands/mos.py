@@ -56,7 +56,7 @@ def mos(
 def _print(body: dict[str, Any]) -> None:
     print(f"{body['n_images']} pictures, {body['n_raters']} raters, {body['n_votes']} votes, {body['n_ties']} ties")
     for row in body["rejected"]:
-        print(f"rejected {row['rater']} ({row['dimension']}): {row['reason']}")
+        print(f"rejected rater {row['rater']} ({row['dimension']}): {row['reason']}")
     for row in body["model_raters"]:
         print(f"{row['rater']} against people: accuracy {row['accuracy']:.4f}, kappa {row['kappa']:.4f}, n {row['n']}")
     for name, value in body["agreement"].items():

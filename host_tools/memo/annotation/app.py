@@ -162,7 +162,7 @@ def import_gradio() -> Any:
     try:
         import gradio
     except ImportError:
-        raise ConfigError("gradio", "is missing", fix="pip install 'emogaze-edge[annotate]'") from None
+        raise ConfigError("gradio", "isn't installed", fix="pip install 'emogaze-edge[annotate]'") from None
     return gradio
 
 

@@ -45,7 +45,9 @@ def test_inspect(built: Path) -> None:
     assert (separation["n_matched"], separation["n_mismatched"]) == (200, 200)
     assert separation["auc"] > 0.9 and separation["gap_cos"] > 0.3 and separation["auc_retrieved"] > 0.9
     assert separation["retrieved_against"] == "mobilenet_v2-fp32/canary.png"
-    assert "retrieved_against mobilenet_v2-fp32/canary.png" in emogaze("env", "inspect", str(built)).stdout
+    told = emogaze("env", "inspect", str(built)).stdout
+    assert f"{document['n_entries']} windows of 1 views" in told and "regions: none" in told
+    assert f"AUC {separation['auc_retrieved']:.3f} (mobilenet_v2-fp32/canary.png)" in told
 
 
 @pytest.mark.parametrize(

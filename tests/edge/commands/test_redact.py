@@ -263,9 +263,9 @@ def test_a_folder_goes_on_past_what_fails_and_lists_it(
     assert [Path(f["source"]).name for f in document["failed"]] == ["a.jpg"]
     assert "can't be read as a picture" in document["failed"][0]["reason"]
     assert {Path(f["source"]).name: f["reason"] for f in document["skipped"]} == {
-        "clip.mp4": "a clip, to be given by itself",
+        "clip.mp4": "a clip (give clips one at a time)",
         "more": "a folder",
-        "notes.txt": "of no kind of picture that is known here (.txt)",
+        "notes.txt": "not a known kind of picture (.txt)",
     }
     assert [f["note"] for f in document["files"]] == ["16 bits a channel became 8", "the first of 3 pages alone"]
     assert told.err.count("skipped") == 3

@@ -83,6 +83,11 @@ def test_status_in_lines():
     ]
 
 
+def test_a_rate_that_nobody_declared_is_not_shown():
+    camera = {"name": "scene", "state": "delivering", "declared_hz": 0.0, "measured_hz": 24.0}
+    assert "scene: state delivering, measured Hz 24.0" in status_lines(STATUS | {"streams": [camera]})
+
+
 def test_the_view_counts_what_it_lost_and_renders():
     from rich.console import Console
 
@@ -94,11 +99,17 @@ def test_the_view_counts_what_it_lost_and_renders():
         "gaze_age_ns": 3_000_000, "model_id": "m@1", "precision": "fp32",
     }  # fmt: skip
     view.take(Message("score", 7, 0, 0, 0, {"score": score, "emotion": None, "fixation": None}, lost=3))
-    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115 - closed with the console
+    console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115 - closed with the console
     console.print(view.render())
     console.file.close()
     text = console.export_text()
-    for part in ("degraded (gaze: silent)", "FCC now 0.500, over the window 0.625 on road", "lost 3 of 6", "199.5"):
+    for part in (
+        "degraded (gaze: silent)",
+        "FCC now 0.500, over the window 0.625 on road",
+        "lost 3 of 6",
+        "199.5",
+        "delivering",
+    ):
         assert part in text
 
 
