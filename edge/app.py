@@ -98,8 +98,8 @@ def run(
         refuse_apart(config, scene.info, gaze.span_ns)
         size = (scene.info.width, scene.info.height)
         mapping = open_mapping(gaze, config.gaze, size)
-        if gaze.doubt:
-            print(f"emogaze: {config.gaze.source} {gaze.doubt}", file=sys.stderr)
+        for doubt in filter(None, (gaze.doubt, mapping.lack)):
+            print(f"emogaze: {config.gaze.source} {doubt}", file=sys.stderr)
         inputs = Inputs(scene, gaze, face_camera, load_telemetry(config, stack, live=False))
         timer = timer or StageTimer()
         stages = NetworkStages(config, timer)

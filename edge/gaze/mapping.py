@@ -145,6 +145,14 @@ class Mapping(ABC):
         self.px_per_deg = plane.px_per_deg if plane else NAN
         self.nominal = nominal
 
+    @property
+    def lack(self) -> str:
+        """What a run lacks with this mapping, and what to add; empty where gaze has pixels."""
+        if self._plane:
+            return ""
+        hint = f"add --set {GEOMETRY_HINTS['camera']}"
+        return f"gives degrees alone: no fixation has a place in the picture, and nothing can be scored; {hint}"
+
     def __call__(self, raw: RawGaze) -> GazeSample:
         """Map one sample."""
         return self._map(raw, self.calibration)

@@ -25,7 +25,7 @@ from edge.app import (
     session_header,
 )
 from edge.capture import open_capture
-from edge.capture.base import FrameSource
+from edge.capture.base import FrameSource, public_name
 from edge.clock import monotonic_ns, session_epoch
 from edge.config import Config
 from edge.errors import AbsentError, ConfigError, SourceError, StalledError
@@ -116,6 +116,8 @@ class Start:
         self._warm(stages, picture, stack)
         scene, gaze = self._cameras["scene"], self._await(lambda: self._gaze)
         mapping = open_mapping(gaze, config.gaze, (picture.width, picture.height))
+        if mapping.lack:
+            log.warning("gaze: %s %s", public_name(config.gaze.source), mapping.lack)
         supervisor.calibration = mapping.calibration
         summary.simulated_gaze = gaze.info.simulated
         summary.model, summary.provider = stages.embedder_model.manifest.name, stages.embedder_model.active

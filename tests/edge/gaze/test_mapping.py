@@ -81,6 +81,8 @@ def test_directions_without_a_scene_camera_have_no_pixels() -> None:
     assert (sample.x_deg, sample.y_deg) == (3, -4)
     assert math.isnan(sample.x_px)
     assert math.isnan(mapping.px_per_deg)
+    assert mapping.lack.startswith("gives degrees alone") and "[camera]" in mapping.lack
+    assert make_mapping(info("direction", "deg"), CAMERA).lack == ""
 
 
 def test_px_per_deg_is_that_of_the_picture_shown() -> None:
