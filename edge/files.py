@@ -64,6 +64,11 @@ def private_files() -> Iterator[None]:
         os.umask(before)
 
 
+def provisional(path: Path, suffix: str = "part") -> Path:
+    """Return a hidden name beside `path` that nothing has: not even what a killed process of the same number left."""
+    return path.with_name(f".{path.name}.{os.urandom(4).hex()}.{suffix}")
+
+
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; on success it is synced and takes the name, on an error it is removed.
@@ -74,7 +79,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         If the folder can't be written.
     """
     check_target(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = provisional(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.touch()
@@ -120,7 +125,7 @@ def atomic_folder(path: Path, marker: str) -> Iterator[Path]:
     """
     if path.exists() and not (path.is_dir() and (any(path.glob(marker)) or not any(path.iterdir()))):
         raise SinkError(str(path), f"is there and holds no {marker}", fix="choose another folder")
-    part, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("part", "old"))
+    part, old = provisional(path), provisional(path, "old")
     try:
         part.mkdir(parents=True)
     except OSError as error:

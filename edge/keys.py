@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from edge.errors import KeyFileError
-from edge.files import sync_dir, write_atomic
+from edge.files import provisional, sync_dir, write_atomic
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -144,7 +144,7 @@ def read_secret(path: Path) -> bytes:
 def write_secret(path: Path, content: bytes) -> None:
     """Write a secret file in one step, 0600 from its first byte on, in a folder that is 0700."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = provisional(path)
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "wb") as file:

@@ -10,6 +10,7 @@ import pytest
 
 from edge.errors import SinkError
 from edge.files import atomic_folder, atomic_path, check_target, decode_document
+from edge.keys import write_secret
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT], ids=["disk", "quota"])
@@ -35,6 +36,16 @@ def test_a_folder_that_is_replaced_comes_back_if_the_program_ends_meanwhile(tmp_
         (part / "m").write_text("new")
     assert (folder / "m").read_text() == "old"
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_what_a_killed_process_left_stops_nobody(tmp_path):
+    """In a container each process has the same number."""
+    for left in (f".cache.{os.getpid()}.part", f".cache.{os.getpid()}.old", f".x.key.{os.getpid()}.part"):
+        (tmp_path / left).mkdir()
+    with atomic_folder(tmp_path / "cache", "m") as part:
+        (part / "m").touch()
+    write_secret(tmp_path / "x.key", b"1")
+    assert (tmp_path / "cache" / "m").exists() and (tmp_path / "x.key").exists()
 
 
 def test_other_errors_of_the_work_stay_what_they_are(tmp_path):
