@@ -29,10 +29,7 @@ SCALES = ("local", "global")
 
 _FLAT_UP_TO = 500  #: vectors; beyond that the graph is faster, since a flat search reads every vector from memory
 _LINKS, _BUILD_DEPTH, _SEARCH_DEPTH = 16, 200, 32  #: of the graph: `M`, `efConstruction`, `efSearch`
-_GRAPH_DIM, _CANDIDATES = (
-    64,
-    16,
-)  #: principal components that the graph compares; what it finds that is compared in full
+_GRAPH_DIM, _CANDIDATES = 64, 16  #: principal components that the graph compares; its finds that are compared in full
 #: One row per cached window: its view, place, side (pixels of the view) and region (-1: none).
 ENTRY = np.dtype([("view", "<i4"), ("x", "<i4"), ("y", "<i4"), ("side", "<i4"), ("region", "<i4")])
 

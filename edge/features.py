@@ -122,9 +122,6 @@ class StillScene:
         self._reference, self._size = thumbnail, image.shape
         return False
 
-    def clear(self) -> None:
-        self._reference = None
-
     def _thumbnail(self, image: Image) -> npt.NDArray[np.int16]:
         columns, rows = self._BLOCKS[0] * self._PER_BLOCK, self._BLOCKS[1] * self._PER_BLOCK
         large = image.shape[1] > columns
@@ -185,10 +182,6 @@ class Embedder:
         return Features(
             frame.frame_id, frame.t_ns, local, self._global, self.manifest.model_id, self.manifest.precision
         )
-
-    def forget(self) -> None:
-        """Forget the scene before, as after a change of source."""
-        self._still.clear()
 
     def local(self, windows: Sequence[Image]) -> Matrix:
         """Embed windows: float32 (n, d_l)."""
