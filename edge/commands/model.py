@@ -19,8 +19,16 @@ def add(app: typer.Typer) -> None:
     app.add_typer(group, name="model")
 
 
-def add_model(folder: Path, directory: ModelsDir = "") -> None:
-    """Check an artefact folder and copy it to where models are looked for."""
+def add_model(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER", help="Artefact folders.")],
+    directory: ModelsDir = "",
+) -> None:
+    """Check artefact folders and copy them to where models are looked for."""
+    for folder in folders:
+        _add(folder, directory)
+
+
+def _add(folder: Path, directory: str) -> None:
     from edge.config import ModelsConfig
     from edge.files import atomic_folder
     from edge.manifest import MODEL_FILE, load_manifest, models_dir
@@ -39,11 +47,18 @@ def add_model(folder: Path, directory: ModelsDir = "") -> None:
     print(f"{manifest.name}: {target}" + (f", signed by {signed_by}" if signed_by else ""))
 
 
-def list_models(directory: ModelsDir = "", json: Json = False) -> None:
-    """List the artefacts of this device."""
+def list_models(
+    folder: Annotated[Path | None, typer.Argument(help="Folder of artefacts; default: this device's.")] = None,
+    directory: ModelsDir = "",
+    json: Json = False,
+) -> None:
+    """List the artefacts of this device, or of a folder."""
+    from edge.errors import ModelError
     from edge.manifest import models_dir, scan_artefacts
 
-    folder = models_dir(directory)
+    if folder is not None and not folder.is_dir():
+        raise ModelError(str(folder), "no such folder", expected="a folder of artefact folders")
+    folder = folder or models_dir(directory)
     found, unreadable = scan_artefacts(folder)
     rows: list[dict[str, Any]] = [
         {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-NAME = "mini_xception-fp32"
+NAME, OTHER = "mini_xception-fp32", "blazeface_full_sparse-fp32"
 
 
 def emogaze(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -20,11 +20,17 @@ def emogaze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_add_then_list_then_check(artefacts: Path, tmp_path: Path) -> None:
-    added = emogaze("add", str(artefacts / NAME), "--dir", str(tmp_path))
+    added = emogaze("add", str(artefacts / NAME), str(artefacts / OTHER), "--dir", str(tmp_path))
     assert added.returncode == 0, added.stderr
-    assert [p.name for p in tmp_path.iterdir()] == [NAME]
-    listed = json.loads(emogaze("list", "--dir", str(tmp_path), "--json").stdout)
-    assert [(m["name"], m["role"], m["weights"]) for m in listed["models"]] == [(NAME, "emotion", "trained")]
+    assert {p.name for p in tmp_path.iterdir()} == {NAME, OTHER}
+    for where in (("--dir", str(tmp_path)), (str(tmp_path),)):
+        listed = json.loads(emogaze("list", *where, "--json").stdout)
+        assert [(m["name"], m["role"], m["weights"]) for m in listed["models"]] == [
+            (OTHER, "face_detector", "trained"),
+            (NAME, "emotion", "trained"),
+        ]
+    nowhere = emogaze("list", str(tmp_path / "nowhere"))
+    assert nowhere.returncode == 1 and "no such folder" in nowhere.stderr
     checked = json.loads(emogaze("check", str(tmp_path / NAME), "--json").stdout)
     assert {b["backend"]: b["active"] for b in checked["backends"]}["onnxruntime"] == "cpu"
     assert {b["backend"]: b["runs"] for b in checked["backends"]}["tflite"] is False
