@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import sys
 import time
@@ -19,6 +20,7 @@ from edge.stopping import exit_on_signals
 
 T = TypeVar("T")
 PROGRESS_LINE_S = 60.0
+NEIGHBOURS = 30  #: characters that are shown on either side of one that can't be written
 
 # Options that many commands have.
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -36,6 +38,9 @@ ModelsDir = Annotated[str, typer.Option("--dir", help="Folder of artefacts [~/.c
 
 def run(app: typer.Typer, name: str) -> None:
     """Run a command line. What a user can mend ends in one line on stderr and exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")  # no name of a file is worth losing what is said of it
     try:
         with exit_on_signals(name):
             app(prog_name=name)
@@ -44,6 +49,10 @@ def run(app: typer.Typer, name: str) -> None:
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(141)
+    except UnicodeEncodeError as error:
+        around = error.object[max(0, error.start - NEIGHBOURS) : error.end + NEIGHBOURS]
+        print(f"{name}: {around!a}: is no {error.encoding.upper()}; rename the file or folder", file=sys.stderr)
+        sys.exit(1)
     except OSError as error:
         if error.filename is None and error.errno != errno.ENOSPC:
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -30,9 +31,13 @@ def test_lines(capsys: pytest.CaptureFixture[str], step_s: float, total: int | N
     [
         (OSError(errno.ENAMETOOLONG, "File name too long", "xxx.mp4"), "t: xxx.mp4: File name too long\n"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "t: output: No space left on device\n"),
+        (
+            UnicodeEncodeError("utf-8", '{"source": "d/\udcfc.mp4"}', 14, 15, "surrogates not allowed"),
+            't: \'{"source": "d/\\udcfc.mp4"}\': is no UTF-8; rename the file or folder\n',
+        ),
         (ValueError("a bug"), None),
     ],
-    ids=["named", "full", "bug"],
+    ids=["named", "full", "name", "bug"],
 )
 def test_what_the_system_refuses_ends_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception, line: str | None
@@ -47,3 +52,13 @@ def test_what_the_system_refuses_ends_in_one_line(
     with pytest.raises(SystemExit if line else type(error)):
         run(app, "t")
     assert capsys.readouterr().err == (line or "")
+
+
+def test_a_name_that_the_terminal_cannot_show_is_said_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    app, terminal = new_app("t", "A test."), io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    app.command()(lambda: print("ü.mp4"))
+    monkeypatch.setattr(sys, "argv", ["t"])
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with pytest.raises(SystemExit, match="0"):
+        run(app, "t")
+    assert terminal.buffer.getvalue() == b"\\xfc.mp4\n"  # type: ignore[attr-defined]
