@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from edge.config import Config
     from edge.records import Image
 
-_SOURCE = "A picture, a folder of pictures, or a clip. Not what is to be scored: a match with itself makes FCC 1."
+_SOURCES = "Pictures, folders of pictures, or clips. Not what is to be scored: a match with itself makes FCC 1."
 
 
 def add(app: typer.Typer) -> None:
@@ -25,7 +26,7 @@ def add(app: typer.Typer) -> None:
 
 
 def build(
-    source: Annotated[str, typer.Argument(help=_SOURCE)],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help=_SOURCES)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
     regions: Annotated[Path | None, typer.Option(help="TOML file with named regions.")] = None,
     other: Annotated[
@@ -49,12 +50,10 @@ def build(
     from edge import environment, environment_build
     from edge.backends.base import open_model
     from edge.config import load
-    from edge.embedding import pca_dim
     from edge.features import Embedder
     from edge.ladder import embedders
 
     settings = load(config, set_ or [])
-    pca_dim(settings.score.embedding)
     named = environment_build.read_regions(regions) if regions else None
 
     cover = _coverer(settings) if keep_views else None
@@ -62,9 +61,9 @@ def build(
     def caches() -> Iterator[environment.EnvironmentCache]:
         for models in embedders(settings):
             model = open_model(models.embedder, models)
-            views = environment_build.read_views(source, start_s=start, end_s=end, every_s=every)
-            if cover:
-                views = environment_build.keep_covered(views, cover)
+            read = (environment_build.read_views(s, start_s=start, end_s=end, every_s=every) for s in sources)
+            plain = chain.from_iterable(read)
+            views = environment_build.keep_covered(plain, cover) if cover else plain
             others = environment_build.read_views(other) if other else environment_build.canary_view(model.manifest)
             shown = progress(views, f"{models.embedder}: views")
             embedder = Embedder(model, settings.score)
@@ -72,7 +71,7 @@ def build(
             model.close()
 
     infos = environment.store(output, caches())
-    options = {"source": source, "output": str(output), "start": start, "end": end, "every": every, "other": other}
+    options = {"sources": sources, "output": str(output), "start": start, "end": end, "every": every, "other": other}
     options |= {"regions": str(regions or ""), "keep_views": keep_views}
     _print(infos, options, json)
 

@@ -21,13 +21,13 @@ def emogaze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, artefacts: Path) -> Path:
-    """An environment of one small picture."""
+    """An environment of two small pictures, the second one upside down."""
     folder = tmp_path_factory.mktemp("env")
     noise = np.random.default_rng(5).integers(0, 255, (6, 9, 3), dtype=np.uint8)
-    cv2.imwrite(str(folder / "view.png"), cv2.resize(noise, (360, 240), interpolation=cv2.INTER_CUBIC))
-    done = emogaze(
-        "env", "build", str(folder / "view.png"), "-o", str(folder / "cache"), "--set", f"models.dir={artefacts}"
-    )
+    views = [str(folder / name) for name in ("view.png", "turned.png")]
+    for path, picture in zip(views, (noise, noise[::-1]), strict=True):
+        cv2.imwrite(path, cv2.resize(picture, (360, 240), interpolation=cv2.INTER_CUBIC))
+    done = emogaze("env", "build", *views, "-o", str(folder / "cache"), "--set", f"models.dir={artefacts}")
     assert done.returncode == 0, done.stderr
     return folder / "cache"
 
@@ -46,7 +46,7 @@ def test_inspect(built: Path) -> None:
     assert separation["auc"] > 0.9 and separation["gap_cos"] > 0.3 and separation["auc_retrieved"] > 0.9
     assert separation["retrieved_against"] == "mobilenet_v2-fp32/canary.png"
     told = emogaze("env", "inspect", str(built)).stdout
-    assert f"{document['n_entries']} windows of 1 views" in told and "regions: none" in told
+    assert f"{document['n_entries']} windows of 2 views" in told and "regions: none" in told
     assert f"AUC {separation['auc_retrieved']:.3f} (mobilenet_v2-fp32/canary.png)" in told
 
 
