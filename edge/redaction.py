@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -267,7 +268,7 @@ def redact_clip(
     """
     report = Report(Path(scene.source), output)
     unchecked: dict[int, Image] = {}
-    with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source))) as sound:
+    with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source), scene.start_s)) as sound:
         size = (source.info.width, source.info.height)
         px_per_deg = fixated.start(size, round(scene.start_s * NS_PER_S)) if fixated else None
         redactor = Redactor(settings, px_per_deg, recall=detectors.recall is not None)
@@ -284,12 +285,14 @@ def redact_clip(
             for picture in watch(pictures, source.info.n_frames) if watch else pictures:
                 writer.write(picture)
                 if keep_audio:
-                    sound.copy_until(picture.t_ns, writer)
+                    sound.copy_until(picture.t_ns / NS_PER_S, writer)
                 if auditor and picture.frame_id in unchecked:
                     auditor.compare(report.source.name, unchecked.pop(picture.frame_id), picture)
                 report.add(picture)
             if fixated:
                 fixated.check_overlap(str(source.info.source))
+            if keep_audio and not scene.end_s:
+                sound.copy_until(math.inf, writer)  # the last picture is shown for a while
             writer.close()
         finally:
             writer.close(whole=False)
@@ -360,22 +363,22 @@ class FixationTrack:
 
 
 class _Sound:
-    """The sound of a clip, copied packet by packet beside the pictures."""
+    """The sound of a clip from `start_s` on, copied packet by packet beside the pictures."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, start_s: float) -> None:
         av = import_av()
         try:
             self._container = av.open(str(path))
         except (OSError, av.error.FFmpegError) as error:
             raise SourceError(str(path), f"can't be read as a clip: {error.strerror}") from error
         self.stream = self._container.streams.audio[0] if self._container.streams.audio else None
-        self._packets = self._container.demux(self.stream) if self.stream is not None else iter(())
+        packets = self._container.demux(self.stream) if self.stream is not None else ()
+        # At 0 nothing is left out: an encoder's lead-in lies before it.
+        self._packets = (p for p in packets if p.dts is not None and (not start_s or p.dts * p.time_base >= start_s))
         self._next = next(self._packets, None)
 
-    def copy_until(self, t_ns: int, writer: VideoWriter) -> None:
-        while self._next is not None and (
-            self._next.dts is None or self._next.dts * self._next.time_base <= t_ns / 1e9
-        ):
+    def copy_until(self, t_s: float, writer: VideoWriter) -> None:
+        while self._next is not None and self._next.dts * self._next.time_base <= t_s:
             writer.copy(self._next)
             self._next = next(self._packets, None)
 
