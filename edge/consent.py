@@ -9,14 +9,16 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import logging
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edge.clock import NS_PER_S, Clock, monotonic_ns
 from edge.config import Config
 from edge.errors import RecordingError
 from edge.files import decode_document
@@ -27,6 +29,8 @@ from edge.sinks.base import Sink
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+log = logging.getLogger(__name__)
 
 VERSION = 1
 SKEW = timedelta(minutes=5)  #: by which the clock of the device may be behind that of who took the consent
@@ -175,11 +179,15 @@ def load_consent(config: Config, *, now: datetime | None = None) -> Consent:
     return consent
 
 
-def consent_problem(folder: Path, consent: Consent, *, now: datetime) -> str:
-    """Return why a consent that was good doesn't hold any more: it ran out, or was withdrawn on this device."""
+def consent_problem(folder: Path | None, consent: Consent, *, now: datetime) -> str:
+    """Return why a consent that was good doesn't hold any more: it ran out, or was withdrawn on this device.
+
+    A withdrawal lies in the recording `folder`; without one, time alone is looked at.
+    """
     if now >= consent.expires:
         return f"consent {consent.id} has expired"
-    return f"consent {consent.id} was withdrawn" if withdrawal_marker(folder, consent.id).exists() else ""
+    withdrawn = folder is not None and withdrawal_marker(folder, consent.id).exists()
+    return f"consent {consent.id} was withdrawn" if withdrawn else ""
 
 
 def limit_event(event: Event, purposes: Collection[str]) -> Event | None:
@@ -200,11 +208,26 @@ def _allowed(purpose: str | None, purposes: Collection[str]) -> bool:
 
 
 class LimitedSink(Sink):
-    """A sink behind a consent: it gets what the purposes allow, and nothing else."""
+    """A sink behind a consent: it gets what the purposes allow while the consent holds, and nothing else.
 
-    def __init__(self, sink: Sink, purposes: Collection[str]) -> None:
+    Parameters
+    ----------
+    sink : Sink
+        The one behind.
+    purposes : collection of str
+        What was agreed to.
+    problem : callable
+        Asked once a second: why the consent doesn't hold any more, or an empty text.
+    clock : callable
+        Host-monotonic nanoseconds.
+    """
+
+    def __init__(
+        self, sink: Sink, purposes: Collection[str], problem: Callable[[], str] = str, clock: Clock = monotonic_ns
+    ) -> None:
         self.name = sink.name
         self.sink, self.purposes = sink, frozenset(purposes)
+        self._problem, self._clock, self._ask_ns = problem, clock, clock() + NS_PER_S
 
     @property
     def dropped(self) -> int:
@@ -212,16 +235,27 @@ class LimitedSink(Sink):
         return getattr(self.sink, "dropped", 0)
 
     def event(self, event: Event) -> None:
+        self._ask()
         limited = limit_event(event, self.purposes)
         if limited is not None:
             self.sink.event(limited)
 
     def picture(self, frame: RedactedFrame) -> None:
+        self._ask()
         if "redacted_video" in self.purposes:
             self.sink.picture(frame)
 
     def close(self) -> None:
         self.sink.close()
+
+    def _ask(self) -> None:
+        now_ns = self._clock()
+        if not self.purposes or now_ns < self._ask_ns:
+            return
+        self._ask_ns = now_ns + NS_PER_S
+        if problem := self._problem():
+            self.purposes = frozenset()
+            log.warning("sink %s gets nothing more: %s", self.name, problem)
 
 
 def _load(path: Path) -> dict[str, Any]:

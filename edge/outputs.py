@@ -6,6 +6,7 @@ import secrets
 import sys
 import threading
 from contextlib import ExitStack
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from edge import events, plugins
 from edge.capture.base import public_name
 from edge.clock import monotonic_ns
 from edge.config import Config, to_dict
-from edge.consent import ConsentError, LimitedSink, load_consent
+from edge.consent import ConsentError, LimitedSink, consent_problem, load_consent
 from edge.dp.sink import PrivateSink
 from edge.errors import ConfigError, SinkError
 from edge.files import is_same_file
@@ -213,12 +214,27 @@ def not_recorded(header: dict[str, Any]) -> str:
 def guard_sinks(sinks: list[Sink], config: Config, header: dict[str, Any]) -> list[Sink]:
     """Put every sink behind what was agreed to, and all of them behind differential privacy, where these are on."""
     if config.record.consent:
-        try:
-            purposes = load_consent(config).purposes
-        except ConsentError:
-            purposes = frozenset()  # `refused_sinks` has said why
-        sinks = [LimitedSink(sink, purposes) for sink in sinks]
+        sinks = _limited(sinks, config)
     if config.dp.epsilon:
         session = header.get("recording", {}).get("session") or secrets.token_hex(8)
         sinks = [PrivateSink(sinks, config.dp, session)]
     return sinks
+
+
+def _limited(sinks: list[Sink], config: Config) -> list[Sink]:
+    """Put every sink behind the consent, and ask whether it still holds while the run goes on.
+
+    A recorder asks for itself, and fails; the metrics keep nothing, and without health the loop would seem stuck.
+    """
+    try:
+        consent = load_consent(config)
+    except ConsentError:
+        return [LimitedSink(sink, ()) for sink in sinks]  # `refused_sinks` has said why
+
+    folder = Path(config.record.dir) if config.record.dir else None
+
+    def problem() -> str:
+        return consent_problem(folder, consent, now=datetime.now(timezone.utc))
+
+    asked = {sink.name: problem for sink in sinks if sink.name not in ("recorder", "metrics")}
+    return [LimitedSink(sink, consent.purposes, asked.get(sink.name, str)) for sink in sinks]

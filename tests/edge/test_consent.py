@@ -7,8 +7,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from kept_sink import Kept
 
-from edge.consent import ConsentError, limit_event, new_consent, read_consent
+from edge.consent import ConsentError, LimitedSink, limit_event, new_consent, read_consent
 from edge.keys import KeyRing, new_signing_pair, read_private
 from edge.records import Event
 
@@ -110,3 +111,15 @@ def test_the_end_is_told_without_what_was_not_agreed_to():
     end = Event(7, 1, 2, "end", {"fixations": 3})
     assert limit_event(end, {"scores"}) == end
     assert limit_event(end, {"gaze"}) == Event(7, 1, 2, "end", {})
+
+
+def test_a_sink_gets_nothing_more_once_the_consent_does_not_hold(caplog):
+    now_ns, problem, kept = [0], [""], Kept()
+    sink = LimitedSink(kept, {"scores"}, lambda: problem[0], clock=lambda: now_ns[0])
+    for at_s, what in ((0.5, "withdrawn"), (1.5, "withdrawn"), (2.5, "withdrawn")):
+        problem[0] = what
+        sink.event(Event(0, 0, 0, "mark", {"at_s": at_s}))
+        now_ns[0] = round(at_s * 1e9)
+    sink.event(Event(1, 0, 0, "end", {"frames": 3}))
+    assert [event.payload for event in kept.events] == [{"at_s": 0.5}, {"at_s": 1.5}, {}]
+    assert [record.getMessage() for record in caplog.records] == [f"sink {kept.name} gets nothing more: withdrawn"]
