@@ -45,8 +45,17 @@ def picture(store: Store, name: str) -> Image:
     """Return a picture of the set as BGR."""
     import cv2
 
-    data = np.frombuffer(store.member("pictures", f"skimage/data/{name}"), dtype=np.uint8)
+    data = np.frombuffer(_without_profile(store.member("pictures", f"skimage/data/{name}")), dtype=np.uint8)
     return cast(Image, cv2.imdecode(data, cv2.IMREAD_COLOR))
+
+
+def _without_profile(picture: bytes) -> bytes:
+    """Leave out a PNG's colour profile: OpenCV doesn't use it, but libpng warns of one that it finds faulty."""
+    kind = picture.find(b"iCCP")  # a chunk: length (4 bytes), kind (4), data, checksum (4)
+    if not picture.startswith(b"\x89PNG") or kind < 0:
+        return picture
+    length = int.from_bytes(picture[kind - 4 : kind], "big")
+    return picture[: kind - 4] + picture[kind + 4 + length + 4 :]
 
 
 def windows(image: Image) -> list[Image]:

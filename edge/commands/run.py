@@ -38,9 +38,8 @@ def run(
     needed = {"--camera": ("scene.source", settings.scene.source), "--gaze": ("gaze.source", settings.gaze.source)}
     unset = {option: key for option, (key, value) in needed.items() if not value}
     if unset:
-        problem = "is not set" if len(unset) == 1 else "are not set"
         fix = f"set it in a file (-c) or with {' and '.join(unset)}"
-        raise ConfigError(" and ".join(unset.values()), problem, fix=fix)
+        raise ConfigError(" and ".join(unset.values()), "not set", fix=fix)
     refuse_overwriting(settings, config)
     harden_process()
     with private_files(), stop_on_signals() as stop:

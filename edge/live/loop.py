@@ -261,7 +261,8 @@ class LiveLoop:
         self._note(name, StreamNote(t_ns, what, {}))
 
     def _note(self, name: str, note: StreamNote) -> None:
-        detail = ", ".join(f"{key} {value}" for key, value in note.detail.items())
+        shown = {key: f"{value:.3g}" if isinstance(value, float) else value for key, value in note.detail.items()}
+        detail = ", ".join(f"{key} {value}" for key, value in shown.items())
         log.info("%s: %s%s", name, note.kind, f" ({detail})" if detail else "")
         self._p.emitter.event("stream", note.t_ns, {"name": name, "what": note.kind, **note.detail})
 

@@ -30,7 +30,7 @@ from edge.clock import monotonic_ns, session_epoch
 from edge.config import Config
 from edge.errors import AbsentError, ConfigError, SourceError, StalledError
 from edge.gaze.mapping import open_mapping
-from edge.gaze.sources import open_gaze
+from edge.gaze.sources import may_uncover, open_gaze
 from edge.gaze.sources.base import GazeSource
 from edge.live.aux_feed import AuxFeed
 from edge.live.control import ControlServer
@@ -184,7 +184,9 @@ class Start:
             self._cameras["face"] = face
         for role, camera in self._cameras.items():
             log.info("%s: %s", role, camera.info.source)
-        log.info("gaze: %s", self._config.gaze.source)
+        gaze = self._config.gaze.source
+        pinned = "" if may_uncover(gaze) else "; not pinned by source_id and hostname: every face stays covered"
+        log.info("gaze: %s%s", gaze, pinned)
 
     def _open_networks(self, timer: StageTimer, stack: ExitStack) -> NetworkStages:
         networks = _begin(lambda: NetworkStages(self._config, timer, live=True))

@@ -160,7 +160,7 @@ def score_lines(payload: dict[str, Any]) -> list[str]:
     region = f" on {score['region']}" if score["region"] else ""
     parts = [f"FCC now {value}, over the window {_cell(score['fcc'], '.3f')}{region}"]
     if emotion:
-        parts.append(f"{emotion['subject']}: {emotion['label'] or emotion['reason']}")
+        parts.append(f"emotion ({emotion['subject']}): {emotion['label'] or emotion['reason']}")
     look = f"fixation at {fixation['x_px']:.0f}, {fixation['y_px']:.0f} px" if fixation else ""
     ages = f"picture {score['frame_age_ns'] / 1e6:.0f} ms, gaze {score['gaze_age_ns'] / 1e6:.0f} ms old"
     return ["; ".join(parts), "; ".join(p for p in (look, ages, f"{score['model_id']} {score['precision']}") if p)]

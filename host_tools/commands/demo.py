@@ -20,8 +20,9 @@ def demo(output: Annotated[Path, typer.Option("--output", "-o", help="Folder to 
     from host_tools.report.run_page import build_page
 
     matplotlib.use("Agg")
+    print("a simulated eye on a real clip: gaze, environment, run, report (about a minute)", flush=True)
     summary = run_demo(output)
-    build_page(output).write(output / "report.html")
     for line in summary.lines():
-        print(line)
+        print(line, flush=True)
+    build_page(output).write(output / "report.html")
     print(f"open {output / 'report.html'} in a browser")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -54,6 +55,7 @@ def simulate(
     threads = [threading.Thread(target=player.play, args=(stop, start_s), daemon=True) for player in players]
     for thread in threads:
         thread.start()
+    print("run on it from another terminal, until Ctrl-C ends it here:", file=sys.stderr)
     print(run_line(camera, name if gaze is not None else "", environment), flush=True)
     try:
         stop.wait(seconds or None)
