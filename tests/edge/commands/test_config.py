@@ -56,7 +56,7 @@ def test_shown_as_json(file: Path) -> None:
         "key": "redact.margin",
         "value": 0.25,
         "default": 0.25,
-        "bounds": ">= 0 <= 2",
+        "bounds": "0 to 2",
         "description": "cover reaches beyond the box by this share of its size",
     }
     assert rows["redact.cover"]["value"] == "solid" != rows["redact.cover"]["default"]
