@@ -268,7 +268,8 @@ def redact_clip(
     """
     report = Report(Path(scene.source), output)
     unchecked: dict[int, Image] = {}
-    with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source), scene.start_s)) as sound:
+    with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source))) as sound:
+        sound.begin(source.info.zero_s, scene.start_s)
         size = (source.info.width, source.info.height)
         px_per_deg = fixated.start(size, round(scene.start_s * NS_PER_S)) if fixated else None
         redactor = Redactor(settings, px_per_deg, recall=detectors.recall is not None)
@@ -363,23 +364,35 @@ class FixationTrack:
 
 
 class _Sound:
-    """The sound of a clip from `start_s` on, copied packet by packet beside the pictures."""
+    """The sound of a clip, copied packet by packet beside the pictures."""
 
-    def __init__(self, path: Path, start_s: float) -> None:
+    def __init__(self, path: Path) -> None:
         av = import_av()
         try:
             self._container = av.open(str(path))
         except (OSError, av.error.FFmpegError) as error:
             raise SourceError(str(path), f"can't be read as a clip: {error.strerror}") from error
         self.stream = self._container.streams.audio[0] if self._container.streams.audio else None
-        packets = self._container.demux(self.stream) if self.stream is not None else ()
-        # At 0 nothing is left out: an encoder's lead-in lies before it.
-        self._packets = (p for p in packets if p.dts is not None and (not start_s or p.dts * p.time_base >= start_s))
+
+    def begin(self, zero_s: float, start_s: float) -> None:
+        """Put the sound on the pictures' clock, whose 0 the container calls `zero_s`, and leave out what is skipped."""
+        self._zero_s, self._start_s = zero_s, start_s
+        self._packets = self._read()
         self._next = next(self._packets, None)
 
+    def _read(self) -> Iterator[tuple[float, Any]]:
+        for packet in self._container.demux(self.stream) if self.stream is not None else ():
+            if packet.pts is None or packet.dts is None:
+                continue
+            shift = round(self._zero_s / packet.time_base)
+            packet.pts, packet.dts = packet.pts - shift, packet.dts - shift
+            t_s = float(packet.dts * packet.time_base)
+            if t_s >= self._start_s or not self._start_s:  # an encoder's lead-in lies before 0
+                yield t_s, packet
+
     def copy_until(self, t_s: float, writer: VideoWriter) -> None:
-        while self._next is not None and self._next.dts * self._next.time_base <= t_s:
-            writer.copy(self._next)
+        while self._next is not None and self._next[0] <= t_s:
+            writer.copy(self._next[1])
             self._next = next(self._packets, None)
 
     def close(self) -> None:

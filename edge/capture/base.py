@@ -19,7 +19,10 @@ from edge.records import Frame, Image
 
 @dataclass(frozen=True, slots=True)
 class FrameInfo:
-    """What a source says of itself once it is open. `live` sources are on the host's clock and may be reopened."""
+    """What a source says of itself once it is open. `live` sources are on the host's clock and may be reopened.
+
+    `zero_s` is when the first picture of a clip comes in its container's time, which the sound beside it is on.
+    """
 
     source: str
     width: int
@@ -29,6 +32,7 @@ class FrameInfo:
     n_frames: int | None = None
     rotation_deg: int = 0
     note: str = ""
+    zero_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

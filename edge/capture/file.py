@@ -144,6 +144,7 @@ class ClipSource(FrameSource):
             return round(index * step * 10**9)
         if not self._times_ns:
             self._first = picture.pts
+            self.info = replace(self.info, zero_s=float(picture.pts * picture.time_base))
         return round((picture.pts - self._first) * picture.time_base * 10**9)
 
     def _note(self, *, ended: bool) -> str:
