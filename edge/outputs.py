@@ -148,6 +148,10 @@ def refused_sinks(config: Config) -> list[str]:
         print("emogaze: sinks.video is not started: under differential privacy no picture leaves", file=sys.stderr)
         stopped.append("video")
     if config.sinks.allow_plaintext or not wanted:
+        clear = [f"sinks.{name}" for name in wanted if name not in stopped]
+        if clear and config.preset == "clinical":
+            names = ", ".join(clear)
+            print(f"emogaze: written in the clear, as sinks.allow_plaintext has it: {names}", file=sys.stderr)
         return stopped
     if config.preset == "clinical":
         for name in wanted:

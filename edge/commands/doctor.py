@@ -39,7 +39,6 @@ PACKAGES = [
     ("onnxruntime", "onnxruntime", "inference on CPU", "cpu"),
     ("onnxruntime-gpu", "onnxruntime", "inference on NVIDIA GPUs", "gpu"),
     ("openvino", "openvino", "inference on Intel CPUs", "openvino"),
-    ("ai-edge-litert", "ai_edge_litert", "inference of .tflite files", "litert"),
     ("tensorrt", "tensorrt", "inference with TensorRT", "tensorrt"),
     ("pycuda", "pycuda", "device memory for TensorRT", "tensorrt"),
     ("av", "av", "MP4 output", "video"),
@@ -74,6 +73,7 @@ def examine() -> list[Component]:
     ]
     found += [_package(*entry) for entry in PACKAGES]
     checks: list[Callable[[], Component]] = [
+        _litert,
         _runtimes_apart,
         _liblsl,
         _models,
@@ -98,6 +98,13 @@ def _package(distribution: str, module: str, needed_for: str, extra: str) -> Com
     if importlib.util.find_spec(module) is None:
         return Component(distribution, False, version, needed_for, f"its module {module} is gone: reinstall it")
     return Component(distribution, True, version, needed_for, how)
+
+
+def _litert() -> Component:
+    needed_for = "inference of .tflite files"
+    litert = _package("ai-edge-litert", "ai_edge_litert", needed_for, "litert")
+    before = _package("tflite-runtime", "tflite_runtime", needed_for, "legacy-tflite")
+    return before if before.ok and not litert.ok else litert
 
 
 def _runtimes_apart() -> Component:

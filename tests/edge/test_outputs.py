@@ -149,3 +149,11 @@ def test_an_output_takes_the_place_of_nothing_that_is_read_or_written(tmp_path, 
     Path("out/s.json").touch()  # of a run before
     others = {"events": "e.ndjson", "video": "d/v.mp4", "summary": "out/s.json"}
     refuse_overwriting(from_dict({**sections, "sinks": others}, thing="test"), Path("run.toml"))
+
+
+def test_a_clinical_run_told_to_write_in_the_clear_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sinks = {"events": "e.ndjson", "summary": "s.json", "allow_plaintext": True}
+    assert refused_sinks(config(tmp_path, preset="clinical", sinks=sinks)) == []
+    assert "in the clear, as sinks.allow_plaintext has it: sinks.events, sinks.summary" in capsys.readouterr().err
+    assert refused_sinks(config(tmp_path, preset="bench", sinks=sinks)) == []
+    assert "in the clear" not in capsys.readouterr().err
