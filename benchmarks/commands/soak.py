@@ -36,10 +36,13 @@ def soak(
     for name, count in verdict["drops"].items():
         print(f"{name.replace('_', ' ')}: {count}")
     print(f"memory: {last['resident_mb']:.1f} MB and {last['readers_mb']:.1f} MB in readers; ", end="")
-    print(f"{verdict['growth_mb_per_10_min']:+.2f} MB in ten minutes after the warm-up")
+    growth = verdict["growth_mb_per_10_min"]
+    short = "too short a run to tell its growth"
+    print(short if growth is None else f"{growth:+.2f} MB in ten minutes after the warm-up")
     print(", ".join(f"{name} {'constant' if same else 'NOT constant'}" for name, same in verdict["constant"].items()))
     if json:
         options = {"minutes": minutes, "set": set_ or []}
         write_json(json, envelope("benchmark_soak", options, result))
     if not verdict["passed"]:
+        print("not passed: " + ", ".join(name.replace("_", " ") for name in verdict["failed"]))
         raise typer.Exit(1)

@@ -137,10 +137,11 @@ def _print(infos: list[Any], options: dict[str, Any], json: bool) -> None:
 def _lines(info: Any) -> list[str]:
     """Return one cache in words: what is in it, and whether the score can discriminate there."""
     told, regions = info.separation, ", ".join(info.regions) or "none"
+    views = f"{info.n_views} view{'' if info.n_views == 1 else 's'}"
     pairs = f"{told['n_matched']} and {told['n_mismatched']} pairs"
     cosines = f"mean cosines {told['mean_matched']:.2f} and {told['mean_mismatched']:.2f}"
     return [
-        f"{info.embedder_id} ({info.precision}): {info.n_entries} windows of {info.n_views} views",
+        f"{info.embedder_id} ({info.precision}): {info.n_entries} windows of {views}",
         f"  embedding {info.embedding}, window {info.window}, regions: {regions}",
         f"  matched against mismatched windows: AUC {told['auc']:.3f} (0.5 is chance), {cosines}; {pairs}",
         f"  best matches against another environment's: AUC {told['auc_retrieved']:.3f} ({told['retrieved_against']})",
