@@ -46,20 +46,34 @@ def withdraw(folder: Path, consent_id: str, ring: KeyRing, *, by: str) -> list[d
     headers, unread = _headers(folder)
     found = [paths for paths, header in headers if header.get("consent") == consent_id]
     ended = [end_session(paths, ring, reason=f"consent {consent_id} was withdrawn", by=by) for paths in found]
-    if unread:
-        done = f"{len(ended)} session(s) were ended; whether this one is under the consent isn't known"
-        fix = f"{unread[0].fix or 'mend that'} and withdraw it again"
-        raise RecordingError(unread[0].thing, f"{unread[0].problem}: {done}", fix=fix)
+    _require_judged(unread, len(ended), unknown="whether this one is under the consent", again="withdraw it again")
     return ended
 
 
 def purge(folder: Path, ring: KeyRing, *, days: float, now_s: float | None = None) -> list[dict[str, Any]]:
-    """End the sessions that are older than `days`; 0 ends none."""
+    """End the sessions that are older than `days`; 0 ends none.
+
+    Raises
+    ------
+    RecordingError
+        A session is of a newer version, or can't be read, so that nobody can tell its age; the others were ended.
+    """
     if days <= 0:
         return []
     limit = (time.time() if now_s is None else now_s) - days * DAY_S
-    old = [p for p, header in _headers(folder)[0] if p.key.exists() and header.get("created", limit) < limit]
-    return [end_session(paths, ring, reason=f"retention time of {days:g} days", by="retention") for paths in old]
+    headers, unread = _headers(folder)
+    old = [p for p, header in headers if p.key.exists() and header.get("created", limit) < limit]
+    ended = [end_session(paths, ring, reason=f"retention time of {days:g} days", by="retention") for paths in old]
+    _require_judged(unread, len(ended), unknown="the age of this one", again="purge again")
+    return ended
+
+
+def _require_judged(unread: list[RecordingError], n_ended: int, *, unknown: str, again: str) -> None:
+    """Raise RecordingError for the first session that couldn't be read; the others were judged."""
+    if unread:
+        first = unread[0]
+        problem = f"{first.problem}: {n_ended} session(s) were ended; {unknown} isn't known"
+        raise RecordingError(first.thing, problem, fix=f"{first.fix or 'mend that'} and {again}")
 
 
 def _headers(folder: Path) -> tuple[list[tuple[SessionPaths, dict[str, Any]]], list[RecordingError]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import threading
 from collections import deque
@@ -24,6 +25,8 @@ from edge.session.writer import END, Item, SessionKeys, SessionWriter, metadata_
 from edge.sinks.base import Sink, require_redacted
 
 CLOSE_WAIT_S = 30.0
+
+log = logging.getLogger(__name__)
 
 
 def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
@@ -52,7 +55,10 @@ def open_sink(config: Config, header: dict[str, Any]) -> Sink | None:
     lock = FolderLock(folder)
     try:
         harden_process()
-        purge(folder, ring, days=settings.retention_days)
+        try:
+            purge(folder, ring, days=settings.retention_days)
+        except RecordingError as error:  # what can't be read any more stops no new session
+            log.warning("%s", error)
         metadata = {
             "emogaze.consent": metadata_json(json.loads(Path(settings.consent).read_text(encoding="utf-8"))),
             "emogaze.header": metadata_json(plain(header)),

@@ -138,6 +138,17 @@ def test_retention_ends_old_sessions_only(study):
     assert purge(study.recordings, study.ring, days=0, now_s=created * 2) == []
 
 
+def test_retention_names_a_session_that_it_cannot_judge_and_ends_the_others(study, caplog):
+    lost, old = study.record(1), study.record(1)
+    later = json.loads(old.chain.read_bytes().splitlines()[0])["created"] + 2 * 86400
+    lost.chain.unlink()
+    with pytest.raises(RecordingError, match=rf"{lost.name}.*lost or damaged: 1 session\(s\) were ended; the age of"):
+        purge(study.recordings, study.ring, days=1, now_s=later)
+    assert (lost.key.exists(), old.key.exists()) == (True, False)
+    assert study.record(1, retention_days=1).key.exists(), "a new session starts all the same"
+    assert lost.name in caplog.text
+
+
 def test_the_audit_log_is_append_only_and_shows_tampering(study):
     for n in range(3):
         append_audit(study.ring, "test", number=n)
