@@ -308,8 +308,8 @@ def test_a_face_camera_gives_the_wearers_emotion_and_may_go(device, serve, data)
     seen = runtime.wait(lambda m: m.topic == "score" and bool(m.payload["emotion"]))
     assert seen.payload["emotion"]["subject"] == "wearer"
     face.kill()
-    lost = runtime.wait(state("degraded", "failed"))
-    assert lost.payload["reasons"][0]["component"] == "face"
+    lost = state("degraded", "failed")  # on a busy machine for other reasons as well
+    runtime.wait(lambda m: lost(m) and any(reason["component"] == "face" for reason in m.payload["reasons"]))
     fixed = runtime.wait(lambda m: scored(m) and m.payload["score"]["weights"] == "fixed")
     assert fixed.payload["score"]["weights_emotion"] == ""
     runtime.end()
