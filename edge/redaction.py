@@ -268,8 +268,10 @@ def redact_clip(
     """
     report = Report(Path(scene.source), output)
     unchecked: dict[int, Image] = {}
-    with open_capture(scene, "scene") as source, closing(_Sound(Path(scene.source))) as sound:
-        sound.begin(source.info.zero_s, scene.start_s)
+    with (
+        open_capture(scene, "scene") as source,
+        closing(_Sound(Path(scene.source), source.info.zero_s, scene.start_s)) as sound,
+    ):
         size = (source.info.width, source.info.height)
         px_per_deg = fixated.start(size, round(scene.start_s * NS_PER_S)) if fixated else None
         redactor = Redactor(settings, px_per_deg, recall=detectors.recall is not None)
@@ -364,18 +366,15 @@ class FixationTrack:
 
 
 class _Sound:
-    """The sound of a clip, copied packet by packet beside the pictures."""
+    """A clip's sound from `start_s` on, packet by packet, on the pictures' clock: its 0 is the container's `zero_s`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, zero_s: float, start_s: float) -> None:
         av = import_av()
         try:
             self._container = av.open(str(path))
         except (OSError, av.error.FFmpegError) as error:
             raise SourceError(str(path), f"can't be read as a clip: {error.strerror}") from error
         self.stream = self._container.streams.audio[0] if self._container.streams.audio else None
-
-    def begin(self, zero_s: float, start_s: float) -> None:
-        """Put the sound on the pictures' clock, whose 0 the container calls `zero_s`, and leave out what is skipped."""
         self._zero_s, self._start_s = zero_s, start_s
         self._packets = self._read()
         self._next = next(self._packets, None)
