@@ -16,6 +16,8 @@ from edge.config_files import merge, override, parse_toml, read_preset, refuse_n
 from edge.config_text import Row, explain, list_settings
 from edge.errors import ConfigError
 
+EMBEDDING = r"^(?:raw|centred|pca:([1-9][0-9]*))$"  #: what `score.embedding` may be; the group is N
+
 
 def _number(description: str, *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
     return msgspec.Meta(description=description, ge=ge, le=le)
@@ -137,7 +139,7 @@ class ScoreConfig(Section, frozen=True):
     weights: Annotated[Literal["merged", "fixed", "doc-3.2", "doc-5.2"], _text("local against global weights")] = (
         "merged"
     )
-    embedding: Annotated[str, _text("raw, centred or pca:N", pattern=r"^(raw|centred|pca:[1-9][0-9]*)$")] = "centred"
+    embedding: Annotated[str, _text("raw, centred or pca:N", pattern=EMBEDDING)] = "centred"
     window_s: Annotated[float, _number("fcc is the mean over this long", ge=0.1, le=3600)] = 10.0
     still_tolerance: Annotated[
         float,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from edge.config import EMBEDDING
 from edge.errors import CacheError
 from edge.records import Vector
 
@@ -34,7 +35,7 @@ def pca_dim(embedding: str) -> int:
     CacheError
         `embedding` is none of these.
     """
-    match = re.fullmatch(r"raw|centred|pca:([1-9]\d*)", embedding)
+    match = re.fullmatch(EMBEDDING, embedding)
     if not match:
         raise CacheError("score.embedding", "can't be read", expected="raw, centred or pca:N", got=embedding)
     return int(match[1] or 0)
