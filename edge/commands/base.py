@@ -92,6 +92,11 @@ def as_overrides(given: dict[str, str]) -> list[str]:
     return [f"{key}={json.dumps(text, ensure_ascii=False)}" for key, text in given.items()]
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def named_columns(text: str, meanings: str) -> dict[str, str]:
     """Read what an option `--columns MEANING=NAME,...` says; `meanings` is how the error spells what was expected.
 

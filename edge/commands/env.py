@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edge.commands.base import Json, Overrides, SettingsFile, emit_json, progress
+from edge.commands.base import Json, Overrides, SettingsFile, counted, emit_json, progress
 
 if TYPE_CHECKING:
     from edge.config import Config
@@ -125,7 +125,6 @@ def describe(info: Any) -> dict[str, Any]:
 
 
 def _print(infos: list[Any], options: dict[str, Any], json: bool) -> None:
-
     if json:
         others = [describe(info) for info in infos[1:]]
         emit_json("env", options, {**describe(infos[0]), "other_artefacts": others})
@@ -137,11 +136,10 @@ def _print(infos: list[Any], options: dict[str, Any], json: bool) -> None:
 def _lines(info: Any) -> list[str]:
     """Return one cache in words: what is in it, and whether the score can discriminate there."""
     told, regions = info.separation, ", ".join(info.regions) or "none"
-    views = f"{info.n_views} view{'' if info.n_views == 1 else 's'}"
     pairs = f"{told['n_matched']} and {told['n_mismatched']} pairs"
     cosines = f"mean cosines {told['mean_matched']:.2f} and {told['mean_mismatched']:.2f}"
     return [
-        f"{info.embedder_id} ({info.precision}): {info.n_entries} windows of {views}",
+        f"{info.embedder_id} ({info.precision}): {info.n_entries} windows of {counted(info.n_views, 'view')}",
         f"  embedding {info.embedding}, window {info.window}, regions: {regions}",
         f"  matched against mismatched windows: AUC {told['auc']:.3f} (0.5 is chance), {cosines}; {pairs}",
         f"  best matches against another environment's: AUC {told['auc_retrieved']:.3f} ({told['retrieved_against']})",

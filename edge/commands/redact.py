@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edge.commands.base import Json, Overrides, SettingsFile, as_overrides, emit_json, progress
+from edge.commands.base import Json, Overrides, SettingsFile, as_overrides, counted, emit_json, progress
 
 if TYPE_CHECKING:
     from edge.audit import Auditor
@@ -73,16 +73,12 @@ def _lines(reasons: dict[str, str]) -> list[dict[str, str]]:
 def _print_reports(reports: list[Report]) -> None:
     for report in reports:
         covered, withheld = report.faces_covered, report.frames_withheld
-        pictures = f"{_count(len(report.frames), 'picture')}, {_count(covered, 'face')} covered"
-        print(f"{report.output}: {pictures}, {_count(withheld, 'picture')} withheld")
+        pictures = f"{counted(len(report.frames), 'picture')}, {counted(covered, 'face')} covered"
+        print(f"{report.output}: {pictures}, {counted(withheld, 'picture')} withheld")
         removed = f"left behind: {', '.join(report.removed)}" if report.removed else ""
         sound = {"dropped": "the sound was dropped", "kept": "the sound was kept"}.get(report.audio, "")
         for note in filter(None, [report.note, sound, removed, *report.withheld_reasons]):
             print(f"  {note}")
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _auditor(settings: Config, boxes: Path | None) -> Auditor:
