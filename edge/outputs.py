@@ -234,7 +234,6 @@ def _limited(sinks: list[Sink], config: Config) -> list[Sink]:
         consent = load_consent(config)
     except ConsentError:
         return [LimitedSink(sink, ()) for sink in sinks]  # `refused_sinks` has said why
-
     folder = Path(config.record.dir) if config.record.dir else None
 
     def problem() -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edge.config import Config
-from edge.dp.sink import EXACT
+from edge.dp.sink import without_exact
 from edge.errors import SinkError
 from edge.files import json_text
 from edge.output_file import OutputFile, recipients_for
@@ -120,8 +120,7 @@ def written_at_end(summary: Summary, config: Config) -> Iterator[None]:
         file.close(whole=False, keep=False)
         raise
     try:
-        hidden = EXACT if config.dp.epsilon else frozenset()
-        told = {name: value for name, value in summary.as_dict().items() if name not in hidden}
+        told = without_exact(summary.as_dict()) if config.dp.epsilon else summary.as_dict()
         with suppress(OSError):  # `close` tells it
             file.write(json_text(told).encode())
         file.close(whole=True, keep=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from edge.clock import NS_PER_S
 from edge.config import DpConfig
@@ -19,6 +20,11 @@ PASSED = frozenset({"session", "end", "health", "stream", "deadline_missed", "ma
 #: What follows from gaze in the payload of one that passes, and in a run's summary.
 EXACT = frozenset({"fixations", "scores", "fcc_mean", "fcc_undefined", "faces_covered"})
 KIND = "private_gaze"
+
+
+def without_exact(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a payload, or a summary, without what follows from gaze."""
+    return {name: value for name, value in values.items() if name not in EXACT}
 
 
 class PrivateSink(Sink):
@@ -61,9 +67,9 @@ class PrivateSink(Sink):
             sink.close()
 
     def _pass_on(self, event: Event) -> None:
-        payload = {name: value for name, value in event.payload.items() if name not in EXACT}
+        passed = replace(event, payload=without_exact(event.payload))
         for sink in self._sinks:
-            sink.event(replace(event, payload=payload))
+            sink.event(passed)
 
     def _release(self, event: Event) -> None:
         window, self._window = self._window, []
