@@ -35,8 +35,8 @@ def test_agrees_with_a_device_where_its_threshold_allows_for_head_movement(data:
     folder = data / "gaze" / "neon_demo_recording"
     slow, fast = (with_device(folder, FixationConfig(merge=False, velocity_deg_s=v)) for v in (30.0, 90.0))
     assert slow["n_device"] == fast["n_device"] == 23
-    assert slow["event_f1"] < 0.2
-    assert np.isnan(slow["onset_ms"]) or slow["onset_ms"] >= 0
+    assert slow["event_f1"] == 0
+    assert np.isnan(slow["onset_ms"]), "of no match"
     assert fast["event_f1"] > 0.6
     assert fast["onset_ms"] <= 20
 

@@ -45,9 +45,10 @@ def test_agrees_with_an_expert(data: Path, merge: bool, least_event_f1: float) -
     assert agreement["event_f1"] >= least_event_f1
 
 
-def test_counts_what_a_recording_lost(data: Path) -> None:
+@pytest.mark.parametrize("merge", [False, True], ids=["unmerged", "merged"])
+def test_counts_what_a_recording_lost(data: Path, merge: bool) -> None:
     table = np.load(data / "gaze" / "irf_eyelink_1000hz" / "lookAtPoint_EL_S1.npy")
-    result = detect(samples(table["t"], table["x"], table["y"], table["status"]), FixationConfig())
+    result = detect(samples(table["t"], table["x"], table["y"], table["status"]), FixationConfig(merge=merge))
     assert result.n_invalid == 1862
     assert result.hz_measured == pytest.approx(1000, rel=1e-6)
 

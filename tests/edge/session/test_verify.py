@@ -12,7 +12,7 @@ from edge.keys import KeyRing
 from edge.session.age import CHUNK, TAG, AgeFile
 from edge.session.layout import SessionPaths
 from edge.session.read import Gap, KeyUnusableError, read_events, read_items, session_identity
-from edge.session.retention import end_session, withdraw
+from edge.session.retention import end_session, purge, withdraw
 from edge.session.verify import EXIT_CODES, verify
 
 HEADER_AND_NONCE = 150  # more than half of an age header for one X25519 recipient
@@ -248,6 +248,8 @@ def test_a_session_of_a_newer_version_does_not_stop_withdrawal_of_the_others(stu
     with pytest.raises(RecordingError, match=r"newer version.*: 1 session\(s\) were ended.*withdraw it again"):
         withdraw(study.recordings, json.loads(consent.read_text())["id"], study.ring, by="S-01")
     assert (old.key.exists(), new.key.exists()) == (False, True)
+    with pytest.raises(RecordingError, match=r"newer version.*: 0 session\(s\) were ended.*purge again"):
+        purge(study.recordings, study.ring, days=1)
 
 
 def test_the_wrong_identity_is_one_clear_line(session, study, tmp_path):
